@@ -1,0 +1,1 @@
+//! Corpora built from a seed.

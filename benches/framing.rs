@@ -1,0 +1,2 @@
+//! Framing beside peers.
+fn main() {}

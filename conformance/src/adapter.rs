@@ -1,0 +1,3 @@
+//! Adapters: the schema, and loading them.
+mod schema;
+pub use schema::*;

@@ -1,0 +1,3 @@
+//! Scenarios: the schema, and loading them with axes expanded.
+mod schema;
+pub use schema::*;

@@ -1,0 +1,56 @@
+//! Verdicts: what judging a bundle gives.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The verdict on a check, a scenario, or a run. Ordered from good to bad: the worst check decides a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// As it must be.
+    Pass,
+    /// The subject does not declare what this needs.
+    NotApplicable,
+    /// Not as the default contract says, but as the adapter declares; a policy, no violation.
+    Differs,
+    /// Fails as the baseline says it would.
+    KnownFailure,
+    /// The baseline says that it fails, but it passed.
+    Stale,
+    /// The machine stalled while time mattered.
+    Inconclusive,
+    /// The check saw nothing that it could judge.
+    NoEvidence,
+    /// A violation.
+    Fail,
+    /// The harness itself failed.
+    HarnessError,
+}
+
+/// One check's verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckVerdict {
+    /// Stable id, the same on pass and fail: `checks[N] OBSERVATION`.
+    pub id: String,
+    /// Requirements that it shows.
+    pub proves: Vec<String>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What was expected, in words.
+    pub expected: String,
+    /// What was seen, in words (with the witness's name).
+    pub seen: String,
+}
+
+/// One scenario's verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScenarioVerdict {
+    /// Full name.
+    pub name: String,
+    /// Area.
+    pub area: String,
+    /// The worst of its checks.
+    pub verdict: Verdict,
+    /// Each check.
+    pub checks: Vec<CheckVerdict>,
+}

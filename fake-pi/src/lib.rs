@@ -1,0 +1,4 @@
+//! A scriptable stand-in for `pi`.
+
+pub mod act;
+pub mod journal;

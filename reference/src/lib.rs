@@ -1,0 +1,1 @@
+//! A delegator that keeps every promise.

@@ -1,1 +1,4 @@
 //! A delegator that keeps every promise.
+
+pub mod config;
+pub mod profile;

@@ -1,2 +1,2 @@
-//! Command line.
+//! The `delegate` program. Everything is in the library, so that other executables can become it.
 fn main() {}

@@ -30,9 +30,9 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "is_false")]
     pub alone: bool,
     /// Values that expand this file into many: `{{cut}}` in any string below is replaced. A string that is only
-    /// `{{cut}}` takes the value with its type.
+    /// `{{cut}}` takes the value with its type. Named values (a map) show their name: `{{cut.name}}`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub axes: IndexMap<String, Vec<Value>>,
+    pub axes: IndexMap<String, Axis>,
     /// What is laid out before the subject starts.
     #[serde(default, skip_serializing_if = "is_default")]
     pub setup: Setup,
@@ -43,6 +43,16 @@ pub struct Scenario {
     pub steps: Vec<Step>,
     /// What must hold, judged over the evidence after everything has ended.
     pub checks: Vec<Check>,
+}
+
+/// The values of one axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Axis {
+    /// Values that name themselves: `name[cut=7]`. The string `$profiles` stands for all profiles of the adapter.
+    Values(Vec<Value>),
+    /// Values by name, for those that are too long to stand in a name: `name[fault=no-model]`.
+    Named(IndexMap<String, Value>),
 }
 
 fn is_false(b: &bool) -> bool {
@@ -188,7 +198,7 @@ pub struct Spawn {
     pub task: Option<TaskText>,
     /// Working directory.
     pub cwd: Option<String>,
-    /// Model override.
+    /// Model override; `{bytes: N}` makes an id of exactly that length.
     pub model: Option<Value>,
     /// Further raw arguments of the tool call; `null` removes one that the template made.
     pub args: IndexMap<String, Value>,

@@ -1,6 +1,7 @@
 //! The suite: scenarios in, verdicts out.
 
 pub mod adapter;
+pub mod check;
 pub mod evidence;
 pub mod scenario;
 pub mod verdict;

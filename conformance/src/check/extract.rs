@@ -1,0 +1,85 @@
+//! What a subject claims, taken out of a tool result as its adapter says.
+
+use serde_json::Value;
+
+use crate::adapter::{Adapter, Observation, Rule};
+
+/// All text content of a result, joined with line feeds.
+pub fn text(result: &Value) -> String {
+    let content = result.get("content").and_then(Value::as_array);
+    let blocks = content
+        .into_iter()
+        .flatten()
+        .filter_map(|block| block.get("text")?.as_str());
+    blocks.collect::<Vec<_>>().join("\n")
+}
+
+/// An adapter has a rule for this observation, by its own name or as part of a larger one.
+pub fn declared(adapter: &Adapter, name: &str) -> bool {
+    adapter.observations.contains_key(name) || parent(adapter, name).is_some()
+}
+
+/// The value of an observation, `None` when no rule finds one.
+pub fn observation(adapter: &Adapter, name: &str, result: &Value) -> Option<Value> {
+    match adapter.observations.get(name) {
+        Some(Observation::Pointer(pointer)) => at(result, pointer),
+        Some(Observation::Rule(rule)) => apply(rule, result),
+        Some(Observation::Rules(rules)) => rules.iter().find_map(|rule| apply(rule, result)),
+        None => {
+            let (whole, rest) = parent(adapter, name)?;
+            let mut value = observation(adapter, whole, result)?;
+            for key in rest.split('.') {
+                value = value.get_mut(key)?.take();
+            }
+            Some(value)
+        }
+    }
+}
+
+/// `usage.input` when only `usage` is declared.
+fn parent<'n>(adapter: &Adapter, name: &'n str) -> Option<(&'n str, &'n str)> {
+    let (whole, rest) = name.split_once('.')?;
+    adapter
+        .observations
+        .contains_key(whole)
+        .then_some((whole, rest))
+}
+
+fn at(result: &Value, pointer: &str) -> Option<Value> {
+    let value = match pointer {
+        "text" => Value::String(text(result)),
+        pointer => result.pointer(pointer)?.clone(),
+    };
+    (!value.is_null()).then_some(value)
+}
+
+fn apply(rule: &Rule, result: &Value) -> Option<Value> {
+    let mut value = at(result, rule.pointer.as_deref().unwrap_or("text"))?;
+    if let Some(pattern) = &rule.pattern {
+        let found = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        // A pattern that does not compile is refused when the adapter is loaded; here it finds nothing.
+        let captures = regex::Regex::new(pattern).ok()?.captures(&found)?;
+        let whole = captures.get(1).or_else(|| captures.get(0))?;
+        value = Value::String(whole.as_str().to_owned());
+    }
+    if let Some(fixed) = &rule.value {
+        return Some(fixed.clone());
+    }
+    if !rule.map.is_empty() {
+        let key = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        value = rule
+            .map
+            .get(&key)
+            .cloned()
+            .or_else(|| rule.map.get("*").cloned())
+            .unwrap_or(value);
+    }
+    if rule.not {
+        value = Value::Bool(!value.as_bool()?);
+    }
+    Some(value)
+}

@@ -80,6 +80,9 @@ pub fn one(world: &World<'_>, launch: &Launch<'_>, label: &str, look: &str) -> V
     let journal = |look_at| (Witness::Journal, look_at);
     let (witness, look_at) = match look {
         "argv" => journal(Look::Is(texts(start.argv.iter().map(String::as_str)))),
+        "args" => journal(Look::Is(texts(
+            start.argv.iter().skip(1).map(String::as_str),
+        ))),
         "flags" => journal(Look::Is(flags(start))),
         "env" => journal(Look::Is(json!(start.env))),
         "cwd" => journal(Look::is(start.cwd.as_str())),

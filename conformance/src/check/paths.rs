@@ -105,9 +105,10 @@ pub const CALL_DECLARED: [&str; 30] = [
 ];
 
 /// Looks at a child. Those ending in `.` take a name.
-pub const CHILD: [&str; 33] = [
+pub const CHILD: [&str; 34] = [
     "launches",
     "argv",
+    "args",
     "flag.",
     "flags",
     "env",

@@ -4,4 +4,5 @@ pub mod adapter;
 pub mod check;
 pub mod evidence;
 pub mod scenario;
+pub mod stub_provider;
 pub mod verdict;

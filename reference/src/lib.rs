@@ -2,3 +2,5 @@
 
 pub mod config;
 pub mod profile;
+pub mod session;
+pub mod signals;

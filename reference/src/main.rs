@@ -1,2 +1,2 @@
-//! The `delegate` program. Everything is in the library, so that other executables can become it.
+//! The `delegate` program. All of it is in the library, so that other executables can become it.
 fn main() {}

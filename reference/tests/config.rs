@@ -1,0 +1,692 @@
+//! Configuration files: what they change, and what is said about each fault.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reference::config::{self, Config, Diagnostics, Limits, Locations, SIZE_LIMIT};
+use reference::profile::{BUNDLED, Model, Origin, Registry, Thinking};
+use serde_json::{Value, json};
+
+/// Folders of a session: an agent directory and a project.
+struct Place {
+    root: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["agent", "project/.pi"] {
+            fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        Self { root }
+    }
+
+    fn path(&self, inside: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(inside)
+    }
+
+    fn user(&self, text: impl AsRef<[u8]>) {
+        fs::write(self.path("agent/delegator.json"), text).unwrap();
+    }
+
+    fn project(&self, text: impl AsRef<[u8]>) {
+        fs::write(self.path("project/.pi/delegator.json"), text).unwrap();
+    }
+
+    fn load(&self, trusted: bool) -> Result<Config, Diagnostics> {
+        config::load(&Locations {
+            agent: self.path("agent"),
+            project: self.path("project"),
+            trusted,
+        })
+    }
+}
+
+/// A complete definition with `changes` laid over it; a change to null takes the key away.
+fn definition(changes: Value) -> Value {
+    let mut whole = json!({
+        "description": "Does something.", "model": "stub/x", "thinking": "low", "prompt": "Do it.",
+        "tools": ["read"], "extensions": [], "skills": [], "deadlineMs": 60_000,
+    });
+    let object = whole.as_object_mut().unwrap();
+    for (key, value) in changes.as_object().unwrap() {
+        match value {
+            Value::Null => drop(object.shift_remove(key)),
+            _ => drop(object.insert(key.clone(), value.clone())),
+        }
+    }
+    whole
+}
+
+fn file(profiles: Value) -> String {
+    json!({ "profiles": profiles }).to_string()
+}
+
+/// Holds that the user's file `text` is refused with `expected`, line for line; `FILE` stands for its path.
+fn check_refused(text: impl AsRef<[u8]>, expected: &str) {
+    let place = Place::new();
+    place.user(text);
+    let shown = place.load(false).expect_err(expected).to_string();
+    let file = place.path("agent/delegator.json").display().to_string();
+    assert_eq!(
+        shown
+            .replace(&file, "FILE")
+            .replace(&place.path("").display().to_string(), "ROOT/"),
+        expected
+    );
+}
+
+// shows: config.missing-file-fine
+#[test]
+fn without_files_the_bundled_profiles_hold() {
+    assert_eq!(Place::new().load(true).unwrap(), Config::bundled());
+    // Nor does it matter whether the folders exist.
+    let nowhere = Locations {
+        agent: "/nowhere/agent".into(),
+        project: "/nowhere/project".into(),
+        trusted: true,
+    };
+    assert_eq!(config::load(&nowhere).unwrap(), Config::bundled());
+}
+
+// shows: config.user-file, config.replace-is-complete
+#[test]
+fn a_user_file_adds_replaces_and_disables() {
+    let place = Place::new();
+    let scout = definition(
+        json!({"tools": ["ls"], "prompt": "Mine.", "model": "inherit", "thinking": "off"}),
+    );
+    place.user(file(
+        json!({"scribe": definition(json!({})), "scout": scout, "worker": null}),
+    ));
+    let config = place.load(false).unwrap();
+    assert_eq!(
+        config.profiles.names(),
+        ["scout", "reviewer", "oracle", "tester", "scribe"]
+    );
+    let scout = config.profiles.get("scout").unwrap();
+    assert_eq!(
+        (
+            scout.prompt.as_str(),
+            scout.tools.as_slice(),
+            &scout.model,
+            scout.thinking,
+            scout.origin
+        ),
+        (
+            "Mine.",
+            ["ls".to_owned()].as_slice(),
+            &Model::Inherit,
+            Thinking::Off,
+            Origin::User
+        )
+    );
+    assert_eq!(scout.deadline, Duration::from_secs(60));
+    let untouched = Registry::bundled();
+    assert_eq!(config.profiles.get("oracle"), untouched.get("oracle"));
+}
+
+// shows: config.project-precedence, config.untrusted-project-ignored
+#[test]
+fn the_project_wins_over_the_user_when_it_is_trusted() {
+    let place = Place::new();
+    let with_prompt = |prompt: &str| definition(json!({"prompt": prompt}));
+    place.user(file(
+        json!({"scout": with_prompt("user"), "mine": with_prompt("user"), "tester": null}),
+    ));
+    place.project(file(
+        json!({"scout": with_prompt("project"), "tester": with_prompt("project"), "mine": null}),
+    ));
+    let trusted = place.load(true).unwrap();
+    assert_eq!(
+        trusted.profiles.names(),
+        ["scout", "reviewer", "oracle", "worker", "tester"]
+    );
+    for name in ["scout", "tester"] {
+        assert_eq!(trusted.profiles.get(name).unwrap().prompt, "project");
+    }
+    assert_eq!((trusted.sources.len(), trusted.ignored), (2, None));
+    let untrusted = place.load(false).unwrap();
+    assert_eq!(
+        untrusted.profiles.names(),
+        ["scout", "reviewer", "oracle", "worker", "mine"]
+    );
+    assert_eq!(untrusted.profiles.get("scout").unwrap().prompt, "user");
+    assert_eq!(
+        untrusted.ignored,
+        Some(place.path("project/.pi/delegator.json"))
+    );
+    // Not even looked into: it may be broken.
+    place.project("{");
+    assert_eq!(place.load(false).unwrap(), untrusted);
+    assert!(place.load(true).is_err());
+}
+
+// shows: config.session-scoped
+#[test]
+fn sessions_of_two_projects_have_registries_of_their_own() {
+    let (one, two) = (Place::new(), Place::new());
+    one.project(file(json!({"scout": definition(json!({"prompt": "one"}))})));
+    two.project(file(json!({"scout": null, "other": definition(json!({}))})));
+    let (first, second) = (one.load(true).unwrap(), two.load(true).unwrap());
+    assert_eq!(first.profiles.get("scout").unwrap().prompt, "one");
+    assert!(first.profiles.get("other").is_none());
+    assert!(second.profiles.get("scout").is_none() && second.profiles.get("other").is_some());
+    // Resolving the second did not touch the first.
+    assert_eq!(first, one.load(true).unwrap());
+}
+
+// shows: config.registry-immutable
+#[test]
+fn what_was_resolved_stays_whatever_happens_to_files_and_copies() {
+    let place = Place::new();
+    place.user(file(json!({"scribe": definition(json!({}))})));
+    let config = place.load(false).unwrap();
+    let before = config.clone();
+    place.user(file(json!({"scout": null})));
+    // What is handed out are copies or shared values; changing a copy changes nothing else.
+    let mut copy = (**config.profiles.get("scribe").unwrap()).clone();
+    copy.tools.clear();
+    copy.prompt = "changed".into();
+    assert_eq!(config, before);
+    assert_eq!(config.profiles.get("scribe").unwrap().tools, ["read"]);
+}
+
+// shows: config.definition-complete
+#[test]
+fn each_missing_part_is_named() {
+    for (key, example) in [
+        ("description", "\"description\": \"what it is for\""),
+        ("model", "\"model\": \"inherit\" or a model id"),
+        ("thinking", "\"thinking\": \"low\""),
+        ("prompt", "\"prompt\": \"its role\""),
+        ("tools", "\"tools\": [\"read\"]"),
+        ("extensions", "\"extensions\": []"),
+        ("skills", "\"skills\": []"),
+        ("deadlineMs", "\"deadlineMs\": 300000"),
+    ] {
+        let mut changes = json!({});
+        changes[key] = Value::Null;
+        check_refused(
+            file(json!({"mine": definition(changes)})),
+            &format!(
+                "FILE:1:21: profile `mine`: `{key}`: this part is missing; add it: a definition replaces the whole \
+                 profile, so write {example}"
+            ),
+        );
+    }
+}
+
+// shows: config.diagnostics, config.bad-config-fails-before-delegation
+#[test]
+fn faults_of_a_file_are_named_with_their_place() {
+    for (text, expected) in [
+        (
+            "",
+            "FILE:1:1: this is not JSON: EOF while parsing a value; correct the syntax",
+        ),
+        (
+            "{\n  \"profiles\": {},\n}",
+            "FILE:3:1: this is not JSON: key must be a string; correct the syntax",
+        ),
+        (
+            "{} x",
+            "FILE:1:4: this is not JSON: trailing characters; correct the syntax",
+        ),
+        (
+            "[]",
+            "FILE:1:1: this is a list, not an object with the keys profiles and limits; write an object with the keys \
+             profiles and limits",
+        ),
+        (
+            "{\"profils\": {}}",
+            "FILE:1:13: `profils`: there is no such key; did you mean `profiles`?",
+        ),
+        (
+            "{\"x\": 1}",
+            "FILE:1:7: `x`: there is no such key; the keys are profiles, limits",
+        ),
+        (
+            "{\"agents\": []}",
+            "FILE:1:12: `agents`: this is an older format, which is no longer read; define complete profiles under \
+             `profiles`",
+        ),
+        (
+            "{\"scout\": {}}",
+            "FILE:1:11: `scout`: this is an older format, with profiles at the top; move the entry into `profiles`: \
+             {\"profiles\": {\"scout\": …}}",
+        ),
+        (
+            "{\"profiles\": {\"a\": null}}",
+            "FILE:1:20: profile `a`: null disables a profile, and there is none of this name; remove the entry",
+        ),
+        (
+            "{\"profiles\": {\"scuot\": null}}",
+            "FILE:1:24: profile `scuot`: null disables a profile, and there is none of this name; did you mean `scout`?",
+        ),
+        (
+            "{\"profiles\": {\"scout\": null, \"scout\": null}}",
+            "FILE:1:39: `scout`: this key comes twice; keep one of the two",
+        ),
+        (
+            "{\"profiles\": {\"scout\": 1}}",
+            "FILE:1:24: profile `scout`: this is a number, not a complete definition, or null to disable the name; write \
+             a complete definition, or null to disable the name",
+        ),
+        (
+            "\u{feff}{}",
+            "FILE:1:1: the file starts with a byte order mark; save it as UTF-8 without one",
+        ),
+        (
+            "{\"profiles\": {\"scout\": null, \"reviewer\": null, \"oracle\": null, \"tester\": null, \"worker\": null}}",
+            "FILE: `profiles`: every profile is disabled; leave at least one profile in force",
+        ),
+    ] {
+        check_refused(text, expected);
+    }
+    check_refused(
+        b"{\n \"a\xff\"}",
+        "FILE:2:4: this byte is not UTF-8; save the file as UTF-8",
+    );
+}
+
+// shows: config.diagnostics, config.deadline-bounded, field.extreme-time-limits
+#[test]
+fn faults_of_a_definition_name_profile_key_and_correction() {
+    let levels = "off, minimal, low, medium, high, xhigh, max";
+    let tools = "read, grep, find, ls, bash, edit, write";
+    let number = "a whole number from 1000 to 3600000";
+    let deadline = |shown: &str| format!("`deadlineMs`: {shown} is not {number}; write {number}");
+    for (changes, expected) in [
+        (
+            json!({"promt": "x"}),
+            "`promt`: there is no such key; did you mean `prompt`?".to_owned(),
+        ),
+        (json!({"zzz": 1}), {
+            "`zzz`: there is no such key; the keys are description, model, thinking, prompt, tools, extensions, skills, \
+             deadlineMs"
+                .to_owned()
+        }),
+        (
+            json!({"timeoutMs": 5}),
+            "`timeoutMs`: this is the word of an older format; write `deadlineMs`".into(),
+        ),
+        (
+            json!({"systemPrompt": "x"}),
+            "`systemPrompt`: this is the word of an older format; write `prompt`".into(),
+        ),
+        (json!({"thinking": "hihg"}), {
+            format!(
+                "`thinking`: there is no thinking level `hihg`; did you mean `high`? write one of {levels}"
+            )
+        }),
+        (
+            json!({"thinking": 3}),
+            format!("`thinking`: this is a number, not one of {levels}; write one of {levels}"),
+        ),
+        (json!({"tools": "read"}), {
+            "`tools`: this is a string, not a list of strings, which may be empty; write a list of strings, which may \
+             be empty"
+                .into()
+        }),
+        (json!({"tools": ["raed"]}), {
+            format!(
+                "`tools`: there is no tool `raed`; did you mean `read`? the built-in tools are {tools}"
+            )
+        }),
+        (
+            json!({"tools": ["read", "read"]}),
+            "`tools`: `read` stands here twice; keep one of the two".into(),
+        ),
+        (
+            json!({"prompt": " \n"}),
+            "`prompt`: this is empty; write some text".into(),
+        ),
+        (json!({"prompt": "a\0b"}), {
+            "`prompt`: this contains the character U+0000, which no argument can carry; remove it"
+                .into()
+        }),
+        (json!({"description": "d".repeat(1025)}), {
+            "`description`: this is 1025 bytes long, at most 1024 are allowed; shorten it".into()
+        }),
+        (json!({"model": "a b"}), {
+            "`model`: model contains ' ', which no model id does; write a model id such as \"provider/model\", or \
+             \"inherit\" for the parent's model"
+                .into()
+        }),
+        (json!({"model": "x:high"}), {
+            "`model`: model ends in the thinking level `:high`; thinking belongs to the profile; write a model id such \
+             as \"provider/model\", or \"inherit\" for the parent's model"
+                .into()
+        }),
+        (json!({"deadlineMs": 0}), deadline("0")),
+        (json!({"deadlineMs": 999}), deadline("999")),
+        (json!({"deadlineMs": 3_600_001}), deadline("3600001")),
+        (
+            json!({"deadlineMs": 2_147_483_647u64}),
+            deadline("2147483647"),
+        ),
+        (
+            json!({"deadlineMs": 2_147_483_648u64}),
+            deadline("2147483648"),
+        ),
+        (json!({"deadlineMs": -1}), deadline("-1")),
+        (json!({"deadlineMs": 1500.5}), deadline("1500.5")),
+        (
+            json!({"deadlineMs": "60s"}),
+            format!("`deadlineMs`: this is a string, not {number}; write {number}"),
+        ),
+    ] {
+        let text = file(json!({"mine": definition(changes.clone())}));
+        let place = Place::new();
+        place.user(&text);
+        let diagnostics = place.load(false).expect_err(&text);
+        assert_eq!(diagnostics.faults.len(), 1, "{diagnostics}");
+        let fault = &diagnostics.faults[0];
+        assert_eq!(fault.file, place.path("agent/delegator.json"));
+        assert!(
+            fault
+                .place
+                .is_some_and(|place| place.line == 1 && place.column > 20),
+            "{fault}"
+        );
+        let shown = fault.to_string();
+        let (_, said) = shown.split_once("profile `mine`: ").expect(&shown);
+        assert_eq!(said, expected, "{changes}");
+    }
+    for name in ["", "Scout", "1st", "a b", "-x", &"n".repeat(65)] {
+        let mut profiles = json!({});
+        profiles[name] = definition(json!({}));
+        let place = Place::new();
+        place.user(file(profiles));
+        let shown = place.load(false).unwrap_err().to_string();
+        assert!(shown.contains("this is no name for a profile"), "{shown}");
+    }
+}
+
+// shows: config.deadline-bounded
+#[test]
+fn deadlines_at_the_bounds_are_taken() {
+    for millis in [1000, 3_600_000] {
+        let place = Place::new();
+        place.user(file(
+            json!({"mine": definition(json!({"deadlineMs": millis}))}),
+        ));
+        let config = place.load(false).unwrap();
+        assert_eq!(
+            config.profiles.get("mine").unwrap().deadline,
+            Duration::from_millis(millis)
+        );
+    }
+}
+
+// shows: field.big-task
+#[test]
+fn a_prompt_that_no_argument_could_carry_is_refused_with_the_limit() {
+    check_refused(
+        file(json!({"mine": definition(json!({"prompt": "p".repeat(200 * 1024)}))})),
+        "FILE:1:97: profile `mine`: `prompt`: this is 204800 bytes long, at most 102400 are allowed; shorten it",
+    );
+}
+
+#[test]
+fn all_faults_are_reported_together_and_their_number_is_bounded() {
+    let place = Place::new();
+    place.user(file(
+        json!({"a": definition(json!({"thinking": "x", "deadlineMs": 1})), "b": 1}),
+    ));
+    place.project("{\"limits\": {\"taskChars\": 0}}");
+    assert_eq!(place.load(true).unwrap_err().faults.len(), 4);
+    let many: serde_json::Map<_, _> = (0..50).map(|n| (format!("p{n}"), json!(1))).collect();
+    place.user(file(many.into()));
+    let diagnostics = place.load(false).unwrap_err();
+    assert_eq!((diagnostics.faults.len(), diagnostics.more), (20, 30));
+    assert!(diagnostics.to_string().ends_with("\nand 30 more"));
+}
+
+// shows: config.size-bounded
+#[test]
+fn a_large_file_is_refused_after_its_bound() {
+    let place = Place::new();
+    let padded = |size: usize| format!("{{}}{}", " ".repeat(size - 2));
+    place.user(padded(SIZE_LIMIT));
+    assert!(place.load(false).is_ok());
+    place.user(padded(SIZE_LIMIT + 1));
+    let shown = place.load(false).unwrap_err().to_string();
+    assert!(
+        shown.ends_with("the file is larger than 262144 bytes; shorten it"),
+        "{shown}"
+    );
+    // A sparse terabyte takes no time, because nobody reads it.
+    let file = fs::File::create(place.path("agent/delegator.json")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    assert_eq!(place.load(false).unwrap_err().to_string(), shown);
+}
+
+#[test]
+fn only_a_regular_file_is_a_configuration() {
+    let place = Place::new();
+    let path = place.path("agent/delegator.json");
+    let refused = || place.load(false).unwrap_err().to_string();
+    fs::create_dir(&path).unwrap();
+    assert!(refused().ends_with("this is not a regular file; put a file there, or remove it"));
+    fs::remove_dir(&path).unwrap();
+    // A named pipe without a writer must not make the start wait.
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
+    assert!(refused().contains("not a regular file"));
+    fs::remove_file(&path).unwrap();
+    symlink("/no/such/file", &path).unwrap();
+    assert!(refused().contains("not a regular file"));
+    // A project's file may not lead out of the project; the user's may be kept elsewhere.
+    fs::remove_file(&path).unwrap();
+    let elsewhere = place.path("elsewhere.json");
+    fs::write(&elsewhere, "{}").unwrap();
+    symlink(&elsewhere, &path).unwrap();
+    assert!(place.load(false).is_ok());
+    symlink(&elsewhere, place.path("project/.pi/delegator.json")).unwrap();
+    let shown = place.load(true).unwrap_err().to_string();
+    assert!(
+        shown.contains("the file is a link that leads out of the project"),
+        "{shown}"
+    );
+}
+
+/// Extensions of a profile of that origin, after they were written as `written`.
+fn extensions(place: &Place, origin: Origin, written: &str) -> Result<Vec<PathBuf>, String> {
+    let text = file(json!({"mine": definition(json!({"extensions": [written]}))}));
+    match origin {
+        Origin::Project => place.project(text),
+        _ => place.user(text),
+    }
+    let config = place
+        .load(origin == Origin::Project)
+        .map_err(|diagnostics| diagnostics.to_string())?;
+    Ok(config.profiles.get("mine").unwrap().extensions.clone())
+}
+
+// shows: config.capability-paths-canonical
+#[test]
+fn paths_are_canonical_or_refused() {
+    let place = Place::new();
+    for path in ["agent/ext/real.ts", "project/tools/x.ts", "outside.ts"] {
+        let path = place.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    symlink("real.ts", place.path("agent/ext/link.ts")).unwrap();
+    symlink(place.path("outside.ts"), place.path("agent/ext/out.ts")).unwrap();
+    let found = |origin, written: &str| extensions(&place, origin, written);
+    let one = |path: &str| Ok(vec![place.path(path)]);
+    for written in ["ext/real.ts", "./ext/../ext/real.ts", "ext/link.ts"] {
+        assert_eq!(
+            found(Origin::User, written),
+            one("agent/ext/real.ts"),
+            "{written}"
+        );
+    }
+    assert_eq!(found(Origin::User, "ext"), one("agent/ext"));
+    let absolute = place.path("outside.ts").display().to_string();
+    assert_eq!(found(Origin::User, &absolute), one("outside.ts"));
+    for (written, part) in [
+        ("ext/missing.ts", "`ext/missing.ts` cannot be found: "),
+        ("~/x.ts", "`~` is not expanded: write the path out"),
+        ("../outside.ts", "`../outside.ts` leads out of "),
+        ("ext/out.ts", "`ext/out.ts` leads out of "),
+        ("", "an entry cannot be empty"),
+    ] {
+        let shown = found(Origin::User, written).unwrap_err();
+        assert!(
+            shown.contains(part) && shown.contains("profile `mine`: `extensions`: "),
+            "{written}: {shown}"
+        );
+    }
+    fs::remove_file(place.path("agent/delegator.json")).unwrap();
+    assert_eq!(
+        found(Origin::Project, "../tools/x.ts"),
+        one("project/tools/x.ts")
+    );
+    let shown = found(Origin::Project, &absolute).unwrap_err();
+    assert!(shown.ends_with("; keep it inside the project"), "{shown}");
+    assert!(found(Origin::Project, "../../outside.ts").is_err());
+}
+
+#[test]
+fn tools_of_extensions_may_be_named_where_there_are_extensions() {
+    let place = Place::new();
+    fs::write(place.path("agent/e.ts"), "").unwrap();
+    place.user(file(json!({"mine": definition(json!({"extensions": ["e.ts"], "tools": ["read", "web_search"]}))})));
+    assert_eq!(
+        place
+            .load(false)
+            .unwrap()
+            .profiles
+            .get("mine")
+            .unwrap()
+            .tools,
+        ["read", "web_search"]
+    );
+    place.user(file(
+        json!({"mine": definition(json!({"extensions": ["e.ts"], "tools": ["a,b"]}))}),
+    ));
+    assert!(place.load(false).is_err());
+}
+
+// shows: field.extreme-time-limits
+#[test]
+fn limits_are_read_and_zero_switches_a_time_limit_off() {
+    let place = Place::new();
+    let limits = |limits: Value| {
+        place.user(json!({ "limits": limits }).to_string());
+        place
+            .load(false)
+            .map(|config| config.limits)
+            .map_err(|diagnostics| diagnostics.to_string())
+    };
+    let shipped = Limits::default();
+    assert_eq!(limits(json!({})), Ok(shipped.clone()));
+    let off = Limits {
+        start_watchdog: None,
+        tool_timeout: None,
+        ..shipped.clone()
+    };
+    assert_eq!(
+        limits(json!({"startWatchdogMs": 0, "toolTimeoutMs": 0})),
+        Ok(off)
+    );
+    for millis in [1, (1u64 << 31) - 1, 1 << 31, 30 * 24 * 3600 * 1000, 1 << 53] {
+        let tool_timeout = Some(Duration::from_millis(millis));
+        assert_eq!(
+            limits(json!({"toolTimeoutMs": millis})),
+            Ok(Limits {
+                tool_timeout,
+                ..shipped.clone()
+            })
+        );
+    }
+    let small = Limits {
+        output_cap: 1,
+        stderr_cap: 1,
+        record_cap: 4096,
+        task_chars: 1,
+        ..shipped
+    };
+    let written =
+        json!({"outputCapBytes": 1, "stderrCapBytes": 1, "recordCapBytes": 4096, "taskChars": 1});
+    assert_eq!(limits(written), Ok(small));
+    for (key, value, range) in [
+        ("startWatchdogMs", json!(-1), "0 to 9007199254740992"),
+        ("toolTimeoutMs", json!(0.5), "0 to 9007199254740992"),
+        ("toolTimeoutMs", json!("5s"), "0 to 9007199254740992"),
+        (
+            "toolTimeoutMs",
+            json!((1u64 << 53) + 1),
+            "0 to 9007199254740992",
+        ),
+        ("outputCapBytes", json!(0), "1 to 51200"),
+        ("outputCapBytes", json!(51_201), "1 to 51200"),
+        ("stderrCapBytes", json!(65_537), "1 to 65536"),
+        ("recordCapBytes", json!(4095), "4096 to 8388608"),
+        ("taskChars", json!(1_000_001), "1 to 1000000"),
+    ] {
+        let mut object = json!({});
+        object[key] = value;
+        let shown = limits(object).unwrap_err();
+        let wanted = format!("write a whole number from {range}");
+        assert!(
+            shown.contains(&format!("`{key}`: ")) && shown.ends_with(&wanted),
+            "{shown}"
+        );
+    }
+    assert!(
+        limits(json!({"outputCap": 1}))
+            .unwrap_err()
+            .ends_with("did you mean `outputCapBytes`?")
+    );
+}
+
+/// The documentation, from the repository's root.
+fn document(name: &str) -> String {
+    fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../docs")
+            .join(name),
+    )
+    .unwrap()
+}
+
+#[test]
+fn the_documented_example_is_a_configuration() {
+    let text = document("delegate.md");
+    let (_, rest) = text.split_once("```json\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let place = Place::new();
+    place.user(example);
+    let config = place
+        .load(false)
+        .unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    assert_eq!(
+        config.profiles.names(),
+        ["scout", "reviewer", "oracle", "tester", "scribe"]
+    );
+    // The example writes the limits out as they are shipped.
+    assert_eq!(config.limits, Limits::default());
+}
+
+// shows: hermetic.documentation-truthful
+#[test]
+fn the_documented_profiles_are_the_bundled_ones() {
+    let text = document("delegate.md");
+    let registry = Registry::bundled();
+    for name in BUNDLED {
+        let profile = registry.get(name).unwrap();
+        let minutes = profile.deadline.as_secs() / 60;
+        let row = format!(
+            "| `{name}` | {} | {} | {minutes} min |",
+            profile.tools.join(", "),
+            profile.thinking
+        );
+        assert!(text.contains(&row), "docs/delegate.md lacks {row}");
+    }
+}

@@ -1,8 +1,12 @@
 //! The suite: scenarios in, verdicts out.
 
 pub mod adapter;
+pub mod baseline;
+pub mod catalogue;
 pub mod check;
+pub mod coverage;
 pub mod evidence;
+pub mod report;
 pub mod scenario;
 pub mod stub_provider;
 pub mod verdict;

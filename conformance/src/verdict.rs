@@ -56,3 +56,20 @@ pub struct ScenarioVerdict {
     /// Each check.
     pub checks: Vec<CheckVerdict>,
 }
+
+impl Verdict {
+    /// Its word in reports; the same as in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::NotApplicable => "not-applicable",
+            Self::Differs => "differs",
+            Self::KnownFailure => "known-failure",
+            Self::Stale => "stale",
+            Self::Inconclusive => "inconclusive",
+            Self::NoEvidence => "no-evidence",
+            Self::Fail => "fail",
+            Self::HarnessError => "harness-error",
+        }
+    }
+}

@@ -106,8 +106,17 @@ pub fn inapplicable(scenario: &Scenario, adapter: &Adapter) -> Option<String> {
     setting.map(|setting| format!("the adapter `{name}` cannot set `{setting}`"))
 }
 
-/// Capability, figure, setting, operation, observation or further fact.
+/// Capability, figure, setting, operation, observation or further fact; a word such as `observation.` before it says which.
 pub fn declares(adapter: &Adapter, need: &str) -> bool {
+    match need.split_once('.') {
+        Some(("capability", name)) => return adapter.capabilities.iter().any(|its| its == name),
+        Some(("figure", name)) => return FIGURES.contains(&name),
+        Some(("setting", name)) => return adapter.settings.contains_key(name),
+        Some(("operation", name)) => return adapter.operations.contains_key(name),
+        Some(("observation", name)) => return extract::declared(adapter, name),
+        Some(("policy", name)) => return adapter.policy.contains_key(name),
+        _ => {}
+    }
     adapter.capabilities.iter().any(|its| its == need)
         || FIGURES.contains(&need) && (need != "patience" || adapter.figures.patience.is_some())
         || adapter.settings.contains_key(need)
@@ -315,8 +324,13 @@ fn stall_excuse(world: &World<'_>, scope: &Scope, sight: &Sight, expect: &Value)
 }
 
 /// The other side of `same-as` beside one of several calls or launches: a name that several share means the same one.
+///
+/// The very same look at another name is left alone: it is the first one that all others are compared with.
 fn beside(mut path: Path, label: &str, world: &World<'_>) -> Path {
-    let owner = label.split('.').next().unwrap_or(label);
+    let (owner, look) = label.split_once('.').unwrap_or((label, ""));
+    if path.look == look {
+        return path;
+    }
     match &mut path.root {
         Root::Call(name)
             if !path.each

@@ -1,0 +1,283 @@
+//! The report for people: calm while things are as they must be, and for each failure all that is needed to understand it.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::report::events::{MutantJudged, MutantSummary, Totals};
+use crate::report::{Event, Finished, Reporter, Summary};
+use crate::verdict::{CheckVerdict, Verdict};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// Writes text; failures in full at the end.
+pub struct Human<W> {
+    out: W,
+    verbose: bool,
+    began: Instant,
+    subject: String,
+    bad: Vec<Finished>,
+    known: Vec<Finished>,
+    unmatched: Vec<(String, String)>,
+    mutants: Vec<MutantJudged>,
+}
+
+/// A verdict's colour.
+fn style(verdict: Verdict) -> Style {
+    let color = match verdict {
+        Verdict::Pass => AnsiColor::Green,
+        Verdict::NotApplicable | Verdict::KnownFailure => AnsiColor::BrightBlack,
+        Verdict::Differs => AnsiColor::Cyan,
+        Verdict::Inconclusive | Verdict::NoEvidence => AnsiColor::Yellow,
+        Verdict::Stale | Verdict::Fail | Verdict::HarnessError => AnsiColor::Red,
+    };
+    color.on_default()
+}
+
+impl<W: Write> Human<W> {
+    /// Writes to `out`; with `verbose` each scenario has a line.
+    pub fn new(out: W, verbose: bool) -> Self {
+        Self {
+            out,
+            verbose,
+            began: Instant::now(),
+            subject: String::new(),
+            bad: Vec::new(),
+            known: Vec::new(),
+            unmatched: Vec::new(),
+            mutants: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, finished: &Finished) -> io::Result<()> {
+        let style = style(finished.verdict);
+        let word = finished.verdict.word();
+        writeln!(
+            self.out,
+            "{style}{word:<14}{style:#} {}/{}  {DIM}{} ms{DIM:#}",
+            finished.area, finished.scenario, finished.duration_ms
+        )?;
+        if finished.verdict == Verdict::Differs || finished.verdict == Verdict::NotApplicable {
+            let checks = finished
+                .checks
+                .iter()
+                .filter(|check| check.verdict == finished.verdict);
+            if let Some(check) = checks.into_iter().next() {
+                writeln!(
+                    self.out,
+                    "{:<14} {DIM}{}: {}{DIM:#}",
+                    "", check.expected, check.seen
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn in_full(&mut self, finished: &Finished) -> io::Result<()> {
+        let style = style(finished.verdict);
+        let out = &mut self.out;
+        writeln!(out)?;
+        writeln!(
+            out,
+            "{style}{}{style:#}  {BOLD}{}/{}{BOLD:#}",
+            finished.verdict.word(),
+            finished.area,
+            finished.scenario
+        )?;
+        writeln!(out, "  {}", finished.why)?;
+        let wrong = |check: &&CheckVerdict| check.verdict > Verdict::KnownFailure;
+        for check in finished.checks.iter().filter(wrong) {
+            writeln!(out)?;
+            writeln!(
+                out,
+                "  {BOLD}{}{BOLD:#}  {}",
+                check.id,
+                check.verdict.word()
+            )?;
+            for id in &check.proves {
+                let rule = finished.rules.get(id).map_or("", String::as_str);
+                writeln!(out, "    requirement  {id}: {rule}")?;
+            }
+            writeln!(out, "    expected     {}", check.expected)?;
+            writeln!(out, "    saw          {}", check.seen)?;
+        }
+        if !finished.witnesses.is_empty() {
+            writeln!(out)?;
+        }
+        for (witness, says) in &finished.witnesses {
+            let mut name = witness.as_str();
+            for line in says {
+                writeln!(out, "  {name:<9}{line}")?;
+                name = "";
+            }
+        }
+        if !finished.timeline.is_empty() {
+            writeln!(out, "  timeline")?;
+        }
+        for line in &finished.timeline {
+            writeln!(out, "  {DIM}{line}{DIM:#}")?;
+        }
+        writeln!(out)?;
+        if let Some(bundle) = &finished.bundle {
+            writeln!(out, "  bundle     {bundle}")?;
+        }
+        writeln!(out, "  reproduce  {}", finished.reproduce)
+    }
+
+    fn summary(&mut self, summary: &Summary) -> io::Result<()> {
+        for finished in std::mem::take(&mut self.known) {
+            let reason = finished
+                .checks
+                .iter()
+                .find(|check| check.verdict == Verdict::KnownFailure);
+            let reason = reason.map_or("", |check| check.seen.as_str());
+            writeln!(
+                self.out,
+                "{DIM}known failure  {}/{}: {reason}{DIM:#}",
+                finished.area, finished.scenario
+            )?;
+        }
+        for finished in std::mem::take(&mut self.bad) {
+            self.in_full(&finished)?;
+        }
+        for (entry, problem) in std::mem::take(&mut self.unmatched) {
+            let style = style(Verdict::Fail);
+            writeln!(
+                self.out,
+                "\n{style}unmatched{style:#}  the baseline's entry {entry}: {problem}"
+            )?;
+        }
+        let secs = self.began.elapsed().as_secs_f64();
+        let counts = [
+            (Verdict::Pass, summary.pass),
+            (Verdict::Differs, summary.differs),
+            (Verdict::NotApplicable, summary.not_applicable),
+            (Verdict::KnownFailure, summary.known_failure),
+            (Verdict::Stale, summary.stale),
+            (Verdict::Inconclusive, summary.inconclusive),
+            (Verdict::NoEvidence, summary.no_evidence),
+            (Verdict::Fail, summary.fail),
+            (Verdict::HarnessError, summary.harness_error),
+        ];
+        let told: Vec<String> = counts
+            .iter()
+            .filter(|(verdict, count)| {
+                *count > 0 || *verdict == Verdict::Pass || *verdict == Verdict::Fail
+            })
+            .map(|(verdict, count)| {
+                let style = style(*verdict);
+                format!("{style}{count} {}{style:#}", verdict.word())
+            })
+            .collect();
+        let plural = if summary.selected == 1 { "" } else { "s" };
+        writeln!(self.out)?;
+        writeln!(
+            self.out,
+            "{} scenario{plural} on {} in {secs:.1} s",
+            summary.selected, self.subject
+        )?;
+        writeln!(self.out, "{}", told.join(", "))?;
+        writeln!(self.out, "{}", conclusion(summary))?;
+        self.out.flush()
+    }
+
+    fn matrix(&mut self, summary: &MutantSummary) -> io::Result<()> {
+        let width = self
+            .mutants
+            .iter()
+            .map(|mutant| mutant.mutant.len())
+            .max()
+            .unwrap_or(0);
+        writeln!(self.out)?;
+        for mutant in std::mem::take(&mut self.mutants) {
+            let (style, word) = if mutant.killed {
+                (style(Verdict::Pass), "killed  ")
+            } else {
+                (style(Verdict::Fail), "survived")
+            };
+            let by = mutant.killers.first().map_or_else(
+                || {
+                    format!(
+                        "nobody of {} scenarios; breaks {}",
+                        mutant.scenarios,
+                        mutant.breaks.join(", ")
+                    )
+                },
+                |killer| format!("{} / {}", killer.scenario, killer.check),
+            );
+            let more = mutant.killers.len().saturating_sub(1);
+            let more = if more == 0 {
+                String::new()
+            } else {
+                format!("  {DIM}and {more} more{DIM:#}")
+            };
+            writeln!(
+                self.out,
+                "{style}{word}{style:#}  {:<width$}  {by}{more}",
+                mutant.mutant
+            )?;
+        }
+        writeln!(self.out)?;
+        for name in &summary.sound_accused {
+            let style = style(Verdict::Fail);
+            writeln!(
+                self.out,
+                "{style}accused{style:#}   the sound reference fails {name}"
+            )?;
+        }
+        writeln!(
+            self.out,
+            "{} mutants, {} killed, {} survived; the sound reference is accused by {} scenarios",
+            summary.mutants,
+            summary.killed,
+            summary.survived.len(),
+            summary.sound_accused.len()
+        )?;
+        self.out.flush()
+    }
+}
+
+/// The last line: what the numbers mean.
+fn conclusion(summary: &Summary) -> &'static str {
+    if summary.harness_error > 0 {
+        "the harness failed, so nothing is said about those scenarios"
+    } else if summary.fail + summary.stale > 0 {
+        "not all is as it must be"
+    } else if summary.no_evidence + summary.inconclusive > 0 {
+        "incomplete: some scenarios could not be judged"
+    } else if summary.selected == 0 {
+        "nothing was selected"
+    } else if summary.not_applicable == summary.selected {
+        "nothing was judged: no selected scenario applies to this subject"
+    } else {
+        "all as expected"
+    }
+}
+
+impl<W: Write> Reporter for Human<W> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Run { subject, .. } => self.subject.clone_from(subject),
+            Event::Started { .. } => {}
+            Event::Finished(finished) => {
+                if self.verbose {
+                    self.line(finished)?;
+                }
+                match finished.verdict {
+                    Verdict::Pass | Verdict::Differs | Verdict::NotApplicable => {}
+                    Verdict::KnownFailure => self.known.push((**finished).clone()),
+                    _ => self.bad.push((**finished).clone()),
+                }
+            }
+            Event::Unmatched { entry, problem } => {
+                self.unmatched.push((entry.clone(), problem.clone()))
+            }
+            Event::Mutant(mutant) => self.mutants.push((**mutant).clone()),
+            Event::Summary(Totals::Run(summary)) => self.summary(summary)?,
+            Event::Summary(Totals::Mutants(summary)) => self.matrix(summary)?,
+        }
+        Ok(())
+    }
+}

@@ -1,3 +1,9 @@
-//! Adapters: the schema, and loading them.
+//! Adapters: the schema, loading them, and mapping operations and observations.
+
+mod load;
 mod schema;
+
+pub use load::{AdapterError, bundled_names, load, parse};
 pub use schema::*;
+
+pub use crate::check::extract::observation as observe;

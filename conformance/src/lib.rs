@@ -2,11 +2,15 @@
 
 pub mod adapter;
 pub mod baseline;
+pub mod bundle;
 pub mod catalogue;
 pub mod check;
+pub mod clock;
 pub mod coverage;
 pub mod evidence;
 pub mod report;
+pub mod runner;
 pub mod scenario;
 pub mod stub_provider;
 pub mod verdict;
+pub mod yaml;

@@ -1,0 +1,140 @@
+//! Loading an adapter by name or from a file.
+
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+use miette::Diagnostic;
+
+use super::{Adapter, Observation};
+use crate::yaml::{self, YamlError};
+
+/// The adapters that come with the suite.
+static BUNDLED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/adapters");
+
+/// Why an adapter cannot be used.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum AdapterError {
+    /// Neither a name that is known nor a file.
+    #[error("there is no adapter `{name}`")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What to write instead.
+        #[help]
+        help: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read adapter `{}`: {source}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not written as an adapter is.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Yaml(#[from] Box<YamlError>),
+    /// It is written well, but cannot be meant so.
+    #[error("{file}: {message}")]
+    Meaning {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Names of the adapters that come with the suite, sorted.
+pub fn bundled_names() -> Vec<&'static str> {
+    let stems = BUNDLED.files().filter_map(|file| {
+        let path = file.path();
+        (path.extension()? == "yaml").then(|| path.file_stem()?.to_str())?
+    });
+    let mut names: Vec<_> = stems.collect();
+    names.sort_unstable();
+    names
+}
+
+/// Loads an adapter: by the name of a bundled one, else from a file. What contains a `/` or ends in `.yaml` is a file.
+///
+/// # Errors
+/// When there is none, or it is not right.
+pub fn load(name_or_file: &str) -> Result<Adapter, AdapterError> {
+    if let Some(file) = BUNDLED.get_file(format!("{name_or_file}.yaml")) {
+        let text = file.contents_utf8().unwrap_or_default();
+        return parse(&format!("{name_or_file}.yaml"), text);
+    }
+    let is_file = name_or_file.contains('/')
+        || name_or_file.ends_with(".yaml")
+        || name_or_file.ends_with(".yml")
+        || Path::new(name_or_file).is_file();
+    if !is_file {
+        let names = bundled_names();
+        return Err(AdapterError::Unknown {
+            name: name_or_file.to_owned(),
+            help: format!(
+                "{}; a file is named by its path, such as `./{name_or_file}.yaml`",
+                yaml::suggestion(name_or_file, &names)
+            ),
+        });
+    }
+    let text = std::fs::read_to_string(name_or_file).map_err(|source| AdapterError::Io {
+        path: name_or_file.into(),
+        source,
+    })?;
+    parse(name_or_file, &text)
+}
+
+/// Reads an adapter's text; `file` is its name for people.
+///
+/// # Errors
+/// When it is not right.
+pub fn parse(file: &str, text: &str) -> Result<Adapter, AdapterError> {
+    let adapter: Adapter = yaml::parse(file, text)?;
+    let wrong = |message: String| AdapterError::Meaning {
+        file: file.to_owned(),
+        message,
+    };
+    if adapter.command.is_empty() {
+        return Err(wrong(
+            "`command` is empty; it needs at least a program".into(),
+        ));
+    }
+    if !adapter.operations.contains_key("spawn") {
+        return Err(wrong(
+            "`operations` has no `spawn`; it is the tool call that starts a child".into(),
+        ));
+    }
+    for (name, observation) in &adapter.observations {
+        check_observation(observation)
+            .map_err(|message| wrong(format!("observation `{name}`: {message}")))?;
+    }
+    Ok(adapter)
+}
+
+fn check_observation(observation: &Observation) -> Result<(), String> {
+    let pointer = |pointer: &str| {
+        if pointer == "text" || pointer.starts_with('/') {
+            return Ok(());
+        }
+        Err(format!(
+            "`{pointer}` is no JSON pointer; it starts with `/`, such as `/structuredContent/{pointer}`, or is `text`"
+        ))
+    };
+    let rules = match observation {
+        Observation::Pointer(at) => return pointer(at),
+        Observation::Rule(rule) => std::slice::from_ref(rule),
+        Observation::Rules(rules) => rules,
+    };
+    for rule in rules {
+        if let Some(at) = &rule.pointer {
+            pointer(at)?;
+        }
+        if let Some(pattern) = &rule.pattern {
+            regex::Regex::new(pattern)
+                .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))?;
+        }
+    }
+    Ok(())
+}

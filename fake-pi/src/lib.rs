@@ -2,3 +2,4 @@
 
 pub mod act;
 pub mod journal;
+pub mod pi;

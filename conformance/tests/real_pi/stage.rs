@@ -13,7 +13,7 @@ use crate::line::Line;
 use crate::processes::{self, Process, VARIABLE};
 
 /// How long a bounded cleanup may take, with room for a machine that is busy: the delegate's own bounds are a few seconds.
-const CLEANUP: Duration = Duration::from_secs(30);
+pub const CLEANUP: Duration = Duration::from_secs(30);
 
 /// One trial's world.
 pub struct Stage {

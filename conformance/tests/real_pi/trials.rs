@@ -1,13 +1,13 @@
 //! The trials. Each is run with both lines of Pi.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::Body;
 use crate::delegate::PATIENCE;
 use crate::line::Line;
-use crate::stage::{Stage, until};
+use crate::stage::{CLEANUP, Stage, until};
 
 /// A deadline that no trial reaches.
 const LONG: Duration = Duration::from_secs(600);
@@ -225,8 +225,14 @@ async fn with_sleepers(line: &Line, deadline: Duration) -> (Stage, crate::delega
 // shows: field.background-tool-of-real-pi, drain.real-pi-bash-probe
 async fn background_processes_after_success(line: &Line) {
     let (stage, mut delegate, call) = with_sleepers(line, LONG).await;
+    let asked = Instant::now();
     stage.model.release("answer");
     delegate.result(call).await.succeeded_with("ready indeed");
+    assert!(
+        asked.elapsed() < CLEANUP,
+        "the drain took {:?}",
+        asked.elapsed()
+    );
     stage.nothing_is_left(&delegate, None).await;
 }
 

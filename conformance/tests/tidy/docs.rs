@@ -24,6 +24,37 @@ pub const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        name: "commands in documents exist",
+        why: "what is written between sh fences is typed as it stands",
+        check: commands,
+        bad: &[
+            &[
+                HELP,
+                ("README.md", "```sh\ntarget/release/pi-conform rnu\n```\n"),
+            ],
+            &[
+                HELP,
+                ("docs/a.md", "```sh\npi-conform run --adapted x\n```\n"),
+            ],
+            &[
+                HELP,
+                (
+                    "docs/a.md",
+                    "```sh\n$ cargo run --release -- jugde x\n```\n",
+                ),
+            ],
+            &[HELP, ("docs/a.md", "```sh\ncargo tset\n```\n")],
+        ],
+        good: &[
+            HELP,
+            (
+                "README.md",
+                "```sh\npi-conform run --adapter=x 'a*'  # --not-a-flag\nMY=1 pi-conform run | grep --count pass\n\
+                 cargo run --release -- run --adapter x\ncargo test -p conformance\n```\n```text\npi-conform rnu\n```\n",
+            ),
+        ],
+    },
+    Rule {
         name: "README and .ci/run agree on the two commands",
         why: "what a newcomer is told to run is what the gate runs",
         check: two_commands,
@@ -43,6 +74,11 @@ pub const RULES: &[Rule] = &[
         good: &[("README.md", README), (".ci/run", CI)],
     },
 ];
+
+const HELP: (&str, &str) = (
+    "help/pi-conform/run",
+    "Usage: pi-conform run [NAMES]...\n      --adapter <NAME>  Whom\n",
+);
 
 const README: &str =
     "# x\n\n```sh\ncargo run --release       # the suite\ncargo test --workspace\n```\n";
@@ -98,6 +134,95 @@ fn exists(tree: &Tree, path: &str) -> bool {
             .exists()
     };
     tree.has(path) || (tree.is_whole() && on_disk())
+}
+
+/// What cargo is asked for in documents.
+const CARGO: &[&str] = &["bench", "build", "clippy", "fmt", "install", "run", "test"];
+
+fn commands(tree: &Tree) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (path, text) in tree.with_extension("md") {
+        for (line, command) in shell_lines(text) {
+            if let Err(wrong) = command_exists(tree, command) {
+                faults.push(Fault::new(path, line, wrong));
+            }
+        }
+    }
+    faults
+}
+
+/// Lines between shell fences, with their numbers.
+fn shell_lines(text: &str) -> Vec<(usize, &str)> {
+    let mut lines = Vec::new();
+    let mut inside = false;
+    for (index, line) in text.lines().enumerate() {
+        match line.trim().strip_prefix("```") {
+            Some(language) => inside = ["sh", "bash", "shell", "console"].contains(&language),
+            None if inside => lines.push((index + 1, line)),
+            None => {}
+        }
+    }
+    lines
+}
+
+/// Whether a line's program has the subcommand and the options that the line gives it. Programs of others pass.
+fn command_exists(tree: &Tree, line: &str) -> Result<(), String> {
+    let line = line
+        .split(" #")
+        .next()
+        .unwrap_or_default()
+        .split(['|', '>', ';', '&'])
+        .next()
+        .unwrap_or_default();
+    let words = line
+        .split_whitespace()
+        .skip_while(|word| *word == "$" || word.contains('='));
+    let mut words: Vec<&str> = words.collect();
+    let program = match words.first() {
+        None => return Ok(()),
+        Some(&"cargo") => {
+            let task = *words.get(1).unwrap_or(&"");
+            if !CARGO.contains(&task) {
+                return Err(format!("`cargo {task}` is none of {CARGO:?}"));
+            }
+            let Some(end) = words
+                .iter()
+                .position(|word| *word == "--")
+                .filter(|_| task == "run")
+            else {
+                return Ok(());
+            };
+            words.drain(..=end);
+            "pi-conform"
+        }
+        Some(_) => {
+            let program = words.remove(0);
+            program.rsplit('/').next().unwrap_or(program)
+        }
+    };
+    if program != "pi-conform" && program != "delegate" {
+        return Ok(());
+    }
+    let top = tree.get(&format!("help/{program}")).unwrap_or_default();
+    let subcommand = words.iter().find(|word| !word.starts_with('-'));
+    let help = match subcommand {
+        None => top,
+        Some(name) => {
+            let help = tree.get(&format!("help/{program}/{name}"));
+            help.ok_or_else(|| format!("`{program}` has no subcommand `{name}`"))?
+        }
+    };
+    for option in words.iter().filter(|word| word.starts_with("--")) {
+        let name = option.split('=').next().unwrap_or(option);
+        let known = |help: &str| {
+            help.split(|c: char| !c.is_alphanumeric() && c != '-')
+                .any(|word| word == name)
+        };
+        if !known(help) && !known(top) {
+            return Err(format!("`{program}` has no option `{name}` there"));
+        }
+    }
+    Ok(())
 }
 
 fn two_commands(tree: &Tree) -> Vec<Fault> {

@@ -300,7 +300,7 @@ const PRINTS: &[&str] = &[
     "fake-pi/src/player", // its output is the product
     "reference/src/cli",
     "reference/src/mcp", // the MCP wire
-    "conformance/src/report/",
+    "conformance/src/report",
     "conformance/src/cli",
     "conformance/build.rs", // speaks to cargo
 ];

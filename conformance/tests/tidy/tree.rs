@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Where a rule is broken.
 pub struct Fault {
@@ -70,6 +72,9 @@ impl Tree {
                 }
             }
         }
+        for program in ["pi-conform", "delegate"] {
+            add_help(program, &mut files);
+        }
         Tree { files, whole: true }
     }
 
@@ -115,6 +120,42 @@ impl Tree {
             .keys()
             .any(|file| file == path || file.starts_with(&below))
     }
+}
+
+/// Adds what a program says of itself, as `help/PROGRAM` and `help/PROGRAM/SUBCOMMAND`. One executable is all of them, by
+/// the name that it is started under.
+fn add_help(program: &str, files: &mut BTreeMap<String, String>) {
+    let help = |subcommand: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pi-conform"));
+        let output = command
+            .arg0(program)
+            .args(subcommand)
+            .arg("--help")
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let whole = help(None);
+    for subcommand in subcommands(&whole) {
+        files.insert(
+            format!("help/{program}/{subcommand}"),
+            help(Some(subcommand)),
+        );
+    }
+    files.insert(format!("help/{program}"), whole);
+}
+
+/// Names in the list under `Commands:`.
+fn subcommands(help: &str) -> Vec<&str> {
+    let list = help
+        .lines()
+        .skip_while(|line| line.trim_end() != "Commands:")
+        .skip(1);
+    let entries = list.take_while(|line| line.is_empty() || line.starts_with("  "));
+    let names = entries.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names
+        .filter_map(|line| line.split_whitespace().next())
+        .collect()
 }
 
 /// The code of a Rust file: comments and the insides of literals are blanked, and so are items under `#[cfg(test)]`.
@@ -267,4 +308,10 @@ fn only_code_is_left() {
         "{code}"
     );
     assert_eq!(code.lines().count(), source.lines().count());
+}
+
+#[test]
+fn subcommands_are_read_from_help() {
+    let help = "Usage: x\n\nCommands:\n  run   Runs\n        scenarios\n  list  Lists\n\nOptions:\n  -h, --help\n";
+    assert_eq!(subcommands(help), ["run", "list"]);
 }

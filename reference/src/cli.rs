@@ -256,6 +256,9 @@ fn serve(session: Session, twist: Arc<dyn Twist>) -> ExitCode {
             exit::REFUSED,
         );
     }
+    if io::stdin().is_terminal() {
+        complain("waiting for MCP messages on standard input", exit::SUCCESS);
+    }
     with_runtime(false, |signals| async move {
         let delegator = Arc::new(Delegator::new(Arc::new(session), twist));
         mcp::serve(delegator, signals).await

@@ -1,2 +1,7 @@
 //! The `delegate` program. All of it is in the library, so that other executables can become it.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    reference::main(std::env::args_os().collect())
+}

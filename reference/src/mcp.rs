@@ -5,6 +5,7 @@
 //! signal comes, every call is stopped, its process tree ended and its result written, before the program goes.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,8 +39,11 @@ use wire::Wire;
 pub const PARENT_CAPABILITY: &str = "pi/parent";
 /// How long a call waits for cancellations that came in with it. They are there already or they are later ones.
 const CAUGHT_UP: Duration = Duration::from_millis(50);
-/// How long the end of a session waits for the calls in flight: their own cleanup is bounded, and shorter.
-const CALLS_END: Duration = Duration::from_secs(8);
+/// How long the end of a session waits for what runs: its own cleanup is bounded, and shorter.
+const RUNS_END: Duration = Duration::from_secs(8);
+/// How long it waits after that for the results to be written.
+const WORDS_END: Duration = Duration::from_secs(1);
+
 /// Serves until the input closes or a signal comes.
 ///
 /// Returns 0 after a closed input. After a signal it does not return: the process dies of it.
@@ -61,16 +65,19 @@ pub async fn serve(delegator: Arc<Delegator>, mut signals: Signals) -> ExitCode 
             Err(error) => tracing::info!("the session ended before it was opened: {error}"),
         }
     };
+    // Not dropped after a signal: the service has to go on, and write the results of the calls that stop now.
+    let mut serving = pin!(serving);
     let signal = tokio::select! {
-        () = serving => None,
-        signal = signals.next() => {
-            // The service loop goes on in a task of its own and writes the results of the calls that stop here.
-            Some(signal)
-        }
+        () = &mut serving => None,
+        signal = signals.next() => Some(signal),
     };
     calls.close();
-    if timeout(CALLS_END, calls.idle()).await.is_err() {
-        tracing::error!("calls did not end within {CALLS_END:?}");
+    if timeout(RUNS_END, calls.runs_over()).await.is_err() {
+        tracing::error!("runs did not end within {RUNS_END:?}");
+    }
+    // A client that reads no more does not keep the server.
+    if timeout(WORDS_END, calls.idle()).await.is_err() {
+        tracing::warn!("some results could not be written");
     }
     match signal {
         None => ExitCode::SUCCESS,
@@ -144,6 +151,7 @@ impl ServerHandler for Server {
             .unwrap_or_default()
             .to_owned();
         let (activities, seen) = mpsc::channel(64);
+        let _running = self.calls.run();
         let run = self.delegator.call(&arguments, stop, activities);
         let result = match context.meta.get_progress_token() {
             None => {

@@ -37,6 +37,11 @@ pub async fn watched(
     loop {
         tokio::select! {
             result = &mut call => {
+                // What the child did last may still be on its way.
+                while let Ok(activity) = seen.try_recv() {
+                    progress.see(&activity);
+                    line.show(&progress, start.elapsed());
+                }
                 line.clear();
                 return (result, signal);
             }

@@ -21,8 +21,10 @@ pub struct Calls(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     book: Mutex<Book>,
-    /// How many calls are in flight.
+    /// How many calls are in flight: read, and their response not yet written.
     live: watch::Sender<usize>,
+    /// How many of them have a run.
+    runs: watch::Sender<usize>,
     /// Counts the times that the wire had nothing more to read.
     quiet: watch::Sender<u64>,
 }
@@ -49,6 +51,7 @@ impl Default for Calls {
         Self(Arc::new(Shared {
             book: Mutex::default(),
             live: watch::Sender::new(0),
+            runs: watch::Sender::new(0),
             quiet: watch::Sender::new(0),
         }))
     }
@@ -131,6 +134,18 @@ impl Calls {
         }
     }
 
+    /// Counts a run until the returned guard goes.
+    pub fn run(&self) -> Run {
+        self.0.runs.send_modify(|runs| *runs += 1);
+        Run(self.clone())
+    }
+
+    /// Waits until nothing runs any more, whether or not the results could be written.
+    pub async fn runs_over(&self) {
+        let mut runs = self.0.runs.subscribe();
+        let _ = runs.wait_for(|runs| *runs == 0).await;
+    }
+
     /// Waits until no call is in flight.
     pub async fn idle(&self) {
         let mut live = self.0.live.subscribe();
@@ -152,6 +167,16 @@ impl Calls {
         };
         let mut quiet = self.0.quiet.subscribe();
         let _ = quiet.wait_for(|times| *times != before).await;
+    }
+}
+
+/// A run that goes on.
+#[derive(Debug)]
+pub struct Run(Calls);
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.0.0.runs.send_modify(|runs| *runs -= 1);
     }
 }
 

@@ -690,3 +690,27 @@ fn the_documented_profiles_are_the_bundled_ones() {
         assert!(text.contains(&row), "docs/delegate.md lacks {row}");
     }
 }
+
+// shows: hermetic.manual-smoke-list
+#[test]
+fn the_checks_by_hand_are_written_down_with_command_and_outcome() {
+    let text = document("delegate.md");
+    let (_, section) = text
+        .split_once("## Checks by hand with a real Pi\n")
+        .unwrap();
+    let section = section.replace("\n   ", " ");
+    let checks: Vec<_> = section
+        .lines()
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()))
+        .collect();
+    assert_eq!(checks.len(), 7);
+    for check in checks {
+        let (command, outcome) = check.split_once('→').expect(check);
+        assert!(
+            command.contains("`")
+                && command.contains("delegate run -p ")
+                && !outcome.trim().is_empty(),
+            "{check}"
+        );
+    }
+}

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::stop::{Stop, Why};
 use crate::config::{Config, Limits};
 use crate::pi::seam::Twist;
-use crate::pi::{Launch, Update};
+use crate::pi::{self, Launch, Update};
 use crate::session::{MARK_VARIABLE, Program, Session};
 
 pub mod progress;
@@ -158,28 +158,21 @@ impl Delegator {
             cwd,
             task,
             mark: uuid::Uuid::new_v4().to_string(),
-            limits: pi_limits(&config.limits, profile.deadline),
+            limits: run::limits(&config.limits, profile.deadline),
         };
         let (updates, mut seen) = mpsc::channel::<Update>(UPDATES);
         let telling = async {
             while let Some(update) = seen.recv().await {
-                let _ = activities.try_send(run::seen(update));
+                let _ = activities.try_send(run::activity(update));
             }
         };
-        let running = run::run(launch, stop, updates, self.twist.as_ref());
+        let running = pi::run(launch, stop, updates, self.twist.as_ref());
         let (outcome, ()) = tokio::join!(running, telling);
         let CallResult { profile, model, .. } = about;
         CallResult {
             profile,
             model,
-            ..run::worded(outcome)
+            ..run::result(outcome)
         }
-    }
-}
-
-fn pi_limits(limits: &Limits, deadline: std::time::Duration) -> crate::pi::Limits {
-    crate::pi::Limits {
-        deadline,
-        output_cap: limits.output_cap,
     }
 }

@@ -1,23 +1,159 @@
-//! LOCAL, adapted when the core lands.
+//! Between the dialect's words and those of one child's run.
+
 use super::progress::Activity;
-use super::result::*;
-use crate::pi::{self, Outcome, Update};
-pub fn seen(update: Update) -> Activity {
+use super::result::{CallResult, CleanupFacts, ExitFacts, TruncationFacts, UsageFacts, Verdict};
+use crate::config::{self, clip};
+use crate::dialect::stop::Why;
+use crate::pi::{Cause, Limits, Outcome, Update};
+use std::time::Duration;
+
+/// The limits of a run of this session, with the profile's deadline.
+pub fn limits(session: &config::Limits, deadline: Duration) -> Limits {
+    Limits {
+        deadline,
+        tool_timeout: session.tool_timeout,
+        start_watchdog: session.start_watchdog,
+        record_cap: session.record_cap,
+        output_cap: session.output_cap,
+        stderr_cap: session.stderr_cap,
+        term_grace: Duration::from_secs(2),
+        drain: Duration::from_secs(1),
+    }
+}
+
+/// An update as something to tell.
+pub fn activity(update: Update) -> Activity {
     match update {
+        Update::Started => Activity::Started,
         Update::Tool { name, detail } => Activity::Tool { name, detail },
     }
 }
-pub fn worded(o: Outcome) -> CallResult {
-    let v = match o.reason {
-        "" if o.answer.is_some() => Verdict::Success,
-        "aborted" | "shutdown" => Verdict::Cancelled,
-        "deadline" => Verdict::Timeout,
-        _ => Verdict::Failed,
+
+/// An outcome as a result. The profile and the model are the caller's to add.
+pub fn result(outcome: Outcome) -> CallResult {
+    let (verdict, reason, message) = verdict(&outcome);
+    let ok = verdict == Verdict::Success;
+    let kept_bytes = outcome.text.len() as u64;
+    let (answer, partial_answer) = if ok {
+        (outcome.text, String::new())
+    } else {
+        (String::new(), outcome.text)
     };
-    let mut r = CallResult::without_run(v, o.reason, o.reason);
-    r.ok = v == Verdict::Success;
-    r.error = o.error;
-    r.answer = o.answer.unwrap_or_default();
-    r
+    let [input, output, cache_read, cache_write, total] = outcome.tokens;
+    let signal = outcome
+        .signal
+        .and_then(|number| nix::sys::signal::Signal::try_from(number).ok());
+    CallResult {
+        ok,
+        answer,
+        partial_answer,
+        stop_reason: outcome.stop_reason,
+        error: outcome.error,
+        exit: ExitFacts {
+            code: outcome.code,
+            signal: signal.map(|signal| signal.as_str().to_owned()),
+        },
+        usage: UsageFacts {
+            input,
+            output,
+            cache_read,
+            cache_write,
+            total,
+            cost: outcome.cost,
+        },
+        truncation: TruncationFacts {
+            truncated: kept_bytes < outcome.original_bytes,
+            original_bytes: outcome.original_bytes,
+            kept_bytes,
+        },
+        stderr_tail: outcome.stderr_tail,
+        cleanup: CleanupFacts {
+            forced: outcome.term || outcome.kill,
+            term: outcome.term,
+            kill: outcome.kill,
+            ..CleanupFacts {
+                drained: true,
+                ..CleanupFacts::default()
+            }
+        },
+        warnings: outcome.health,
+        ..CallResult::without_run(verdict, reason, &message)
+    }
 }
-pub use pi::run;
+
+fn verdict(outcome: &Outcome) -> (Verdict, &'static str, String) {
+    use Verdict::{Cancelled, Failed, Timeout};
+    match &outcome.cause {
+        Cause::Stopped(Why::Aborted) => (Cancelled, "aborted", "the call was cancelled".into()),
+        Cause::Stopped(Why::Shutdown) => (Cancelled, "shutdown", "the session ended".into()),
+        Cause::Deadline => (
+            Timeout,
+            "deadline",
+            "the deadline of the profile passed".into(),
+        ),
+        Cause::ToolTimeout(tool) => (
+            Timeout,
+            "tool-timeout",
+            format!("the tool {} took too long", clip(tool)),
+        ),
+        Cause::NotStarted { accepted: true } => (
+            Failed,
+            "not-started",
+            "the prompt was accepted but never started".into(),
+        ),
+        Cause::NotStarted { accepted: false } => {
+            (Failed, "no-response", "no response to the prompt".into())
+        }
+        Cause::PromptRefused(words) => (
+            Failed,
+            "prompt-refused",
+            format!("the prompt was refused: {}", clip(words)),
+        ),
+        Cause::Protocol(words) => (Failed, "protocol-error", words.clone()),
+        Cause::Spawn(words) => (Failed, "spawn-error", words.clone()),
+        Cause::Settled | Cause::Ended => said(outcome),
+    }
+}
+
+/// The verdict on what the child said last.
+fn said(outcome: &Outcome) -> (Verdict, &'static str, String) {
+    let ended = |reason, message| (Verdict::Failed, reason, message);
+    match outcome.stop_reason.as_str() {
+        "stop" if outcome.text.trim().is_empty() => {
+            ended("empty-answer", "the last message has no text".into())
+        }
+        "stop" if outcome.cause == Cause::Settled || outcome.code == Some(0) => {
+            (Verdict::Success, "", String::new())
+        }
+        "error" => ended("provider-error", "the model's provider failed".into()),
+        "length" => ended(
+            "length",
+            "the answer was cut by the model's token limit".into(),
+        ),
+        "aborted" => (
+            Verdict::Cancelled,
+            "aborted",
+            "the child says that its run was aborted".into(),
+        ),
+        _ => match (outcome.code, outcome.signal) {
+            (_, Some(signal)) => ended(
+                "signal",
+                format!("the child died of signal {signal} before it had answered"),
+            ),
+            (Some(code), _) if code != 0 => ended(
+                "exit",
+                format!("the child ended with code {code} before it had answered"),
+            ),
+            _ if outcome.stop_reason.is_empty() => {
+                ended("no-answer", "the child ended without an answer".into())
+            }
+            _ => ended(
+                "unknown-stop-reason",
+                format!(
+                    "the last message ended with `{}`",
+                    clip(&outcome.stop_reason)
+                ),
+            ),
+        },
+    }
+}

@@ -1,5 +1,7 @@
 //! Configuration files: what they change, and what is said about each fault.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! The MCP surface, through the real program with a shell script for a child.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;

@@ -1,0 +1,260 @@
+//! The options, as clap takes them.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::report::Output;
+
+/// Runs YAML scenarios against a Pi delegator, watches it with three witnesses, judges, reports.
+///
+/// Without a command it runs: `pi-conform` alone runs every scenario on the bundled reference.
+#[derive(Debug, Parser)]
+#[command(name = "pi-conform", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+pub struct Args {
+    /// What to do; default: run.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Options of `run`.
+    #[command(flatten)]
+    pub run: Run,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run scenarios against a subject and judge them (the default).
+    Run(Run),
+    /// List scenarios.
+    List(List),
+    /// Say what a requirement is, and which scenarios, tests and mutants show it.
+    Why(Why),
+    /// Show which requirements are shown by what.
+    Coverage(Coverage),
+    /// Look scenarios over without running them.
+    Lint(Lint),
+    /// Print the JSON schema of one of the formats.
+    Schema(Schema),
+    /// Judge bundles again, without running anything.
+    Judge(Judge),
+    /// Run the broken delegators: who catches whom.
+    Mutants(Mutants),
+    /// Print a completion script for a shell.
+    Completions(Completions),
+}
+
+/// Which scenarios.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Which {
+    /// Names of scenarios: plain, with axis values, as AREA/NAME, or patterns with `*`.
+    #[arg(value_name = "SCENARIO")]
+    pub names: Vec<String>,
+    /// Only scenarios that show this requirement (also a pattern, such as `drain.*`).
+    #[arg(long, value_name = "ID")]
+    pub requirement: Vec<String>,
+    /// Only scenarios of this area.
+    #[arg(long, value_name = "AREA")]
+    pub area: Vec<String>,
+    /// Scenario files or folders in place of those that the program carries.
+    #[arg(long = "scenarios", value_name = "PATH")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Which subject.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Subject {
+    /// Adapter: one that the program carries, or a YAML file.
+    #[arg(long, value_name = "NAME|FILE", default_value = "reference-delegator")]
+    pub adapter: String,
+}
+
+impl Default for Subject {
+    fn default() -> Self {
+        Self { adapter: "reference-delegator".to_owned() }
+    }
+}
+
+/// `run`.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Run {
+    /// Which scenarios.
+    #[command(flatten)]
+    pub which: Which,
+    /// Which subject.
+    #[command(flatten)]
+    pub subject: Subject,
+    /// So many scenarios at once; default by the number of cores.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: Option<u16>,
+    /// Report in this format, to standard output or to a file: human, json, junit. May be given several times.
+    #[arg(long, value_name = "FORMAT[:FILE]")]
+    pub format: Vec<Output>,
+    /// Known failures of the subject.
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Keep the evidence of every scenario, and the folders that they ran in; else only that of failures.
+    #[arg(long)]
+    pub keep: bool,
+    /// Where bundles are written; default: a new folder below the system's temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Only scenarios that were not as expected in the last run with the same `--out`.
+    #[arg(long)]
+    pub failed: bool,
+    /// Run the selection so often.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    /// Tell every scenario, not only those that are not as expected.
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// Output of the commands that have no run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Style {
+    /// For people.
+    #[default]
+    Human,
+    /// JSON.
+    Json,
+}
+
+/// `list`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct List {
+    /// Which scenarios.
+    #[command(flatten)]
+    pub which: Which,
+    /// For which subject axes are expanded.
+    #[command(flatten)]
+    pub subject: Subject,
+    /// Names alone or JSON lines.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Style,
+    /// What there is to list.
+    #[arg(long, value_enum, default_value_t)]
+    pub what: Listed,
+}
+
+/// What `list` lists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Scenarios with their axis values.
+    #[default]
+    Scenarios,
+    /// Areas of the catalogue.
+    Areas,
+    /// Adapters that the program carries.
+    Adapters,
+}
+
+/// `why`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Why {
+    /// A requirement's id.
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+/// `coverage`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Coverage {
+    /// A table, or one JSON object.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Style,
+    /// Only requirements of this tier.
+    #[arg(long, value_name = "TIER")]
+    pub tier: Option<String>,
+    /// Only requirements that bind this system.
+    #[arg(long, value_name = "SYSTEM")]
+    pub system: Option<String>,
+    /// Only requirements of this area.
+    #[arg(long, value_name = "AREA")]
+    pub area: Option<String>,
+    /// Name the requirements that nothing shows.
+    #[arg(long)]
+    pub missing: bool,
+}
+
+/// `lint`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Lint {
+    /// Files or folders; default: the scenarios that the program carries.
+    #[arg(value_name = "PATH")]
+    pub files: Vec<PathBuf>,
+}
+
+/// `schema`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Schema {
+    /// Which format.
+    #[arg(value_enum)]
+    pub of: SchemaOf,
+}
+
+/// Formats that have a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// fake-pi's script: the act language.
+    Script,
+    /// A line of fake-pi's journal.
+    Journal,
+    /// A scenario file.
+    Scenario,
+    /// An adapter file.
+    Adapter,
+    /// `bundle.json` of a bundle.
+    Bundle,
+    /// A line of `events.jsonl` in a bundle.
+    Evidence,
+    /// A line of `run --format json`.
+    Event,
+}
+
+/// `judge`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Judge {
+    /// Bundles: folders that a run has written, or folders of such.
+    #[arg(value_name = "BUNDLE", required = true)]
+    pub bundles: Vec<PathBuf>,
+    /// As with `run`.
+    #[arg(long, value_name = "FORMAT[:FILE]")]
+    pub format: Vec<Output>,
+    /// As with `run`.
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// As with `run`.
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// `mutants`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Mutants {
+    /// Mutants by name or pattern; default: all.
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Run every scenario on every mutant, not only those that show what it breaks.
+    #[arg(long)]
+    pub full: bool,
+    /// Names and what they break, without running anything.
+    #[arg(long)]
+    pub list: bool,
+    /// So many scenarios at once.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: Option<u16>,
+    /// As with `run`; junit has no form for a matrix.
+    #[arg(long, value_name = "FORMAT[:FILE]")]
+    pub format: Vec<Output>,
+    /// Scenario files or folders in place of those that the program carries.
+    #[arg(long = "scenarios", value_name = "PATH")]
+    pub files: Vec<PathBuf>,
+}
+
+/// `completions`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Completions {
+    /// For which shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}

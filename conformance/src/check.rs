@@ -21,6 +21,8 @@ pub mod matcher;
 pub mod paths;
 pub mod sight;
 pub mod story;
+#[cfg(test)]
+mod tests;
 pub mod timing;
 pub mod tools;
 mod validate;

@@ -68,8 +68,13 @@ impl Failure {
     }
 }
 
+/// The whole program, with the arguments that it was started with.
+pub fn main(bundled: Bundled) -> ExitCode {
+    main_with(&bundled, std::env::args_os().skip(1).collect())
+}
+
 /// The whole program. `args` is without the program's name.
-pub fn main(bundled: &Bundled, args: Vec<OsString>) -> ExitCode {
+pub fn main_with(bundled: &Bundled, args: Vec<OsString>) -> ExitCode {
     let args = match Args::try_parse_from(std::iter::once(OsString::from("pi-conform")).chain(args)) {
         Ok(args) => args,
         Err(error) => {

@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         root.join("scenarios").display()
     );
     let open =
-        fs::read_to_string(root.join("scenarios/open.yaml")).unwrap_or_else(|_| "{}".to_owned());
+        fs::read_to_string(root.join("scenarios/open.yaml")).unwrap_or_else(|_| "[]".to_owned());
     fs::write(out.join("open.yaml"), open)?;
     Ok(())
 }

@@ -59,12 +59,18 @@ pub struct Failure {
 impl Failure {
     /// The command was given something wrong.
     pub fn usage(message: impl ToString) -> Self {
-        Self { message: message.to_string(), exit: Exit::Usage }
+        Self {
+            message: message.to_string(),
+            exit: Exit::Usage,
+        }
     }
 
     /// The harness itself could not do something.
     pub fn harness(message: impl ToString) -> Self {
-        Self { message: message.to_string(), exit: Exit::Harness }
+        Self {
+            message: message.to_string(),
+            exit: Exit::Harness,
+        }
     }
 }
 
@@ -75,11 +81,16 @@ pub fn main(bundled: Bundled) -> ExitCode {
 
 /// The whole program. `args` is without the program's name.
 pub fn main_with(bundled: &Bundled, args: Vec<OsString>) -> ExitCode {
-    let args = match Args::try_parse_from(std::iter::once(OsString::from("pi-conform")).chain(args)) {
+    let args = match Args::try_parse_from(std::iter::once(OsString::from("pi-conform")).chain(args))
+    {
         Ok(args) => args,
         Err(error) => {
             // Help and version are asked for; everything else is wrong usage.
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::AsExpected };
+            let exit = if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::AsExpected
+            };
             let _ = error.print();
             return exit.into();
         }

@@ -1,7 +1,7 @@
 //! Which requirement is shown by what: scenarios by their `proves`, unit and property tests by the marker `shows:` above them.
 
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Catalogue, Requirement};
 use crate::scenario::Scenario;
@@ -43,12 +43,25 @@ pub fn tests() -> &'static [(&'static str, &'static str)] {
     SHOWS
 }
 
+/// One entry of `scenarios/open.yaml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Open {
+    id: String,
+    reason: String,
+}
+
 /// Open requirements as built in: id to reason.
 ///
 /// # Errors
-/// When `scenarios/open.yaml` is no map of ids to reasons.
+/// When `scenarios/open.yaml` is no list of ids with reasons.
 pub fn open() -> Result<IndexMap<String, String>, String> {
-    serde_saphyr::from_str(OPEN).map_err(|error| format!("scenarios/open.yaml: {error}"))
+    let entries: Vec<Open> =
+        serde_saphyr::from_str(OPEN).map_err(|error| format!("scenarios/open.yaml: {error}"))?;
+    Ok(entries
+        .into_iter()
+        .map(|entry| (entry.id, entry.reason))
+        .collect())
 }
 
 impl Coverage {

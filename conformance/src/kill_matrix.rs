@@ -16,16 +16,26 @@ pub const ALWAYS: [&str; 2] = ["known-profile-runs", "clean-exit"];
 pub fn scenarios_for(breaks: &[String], planned: &[Planned], full: bool) -> Vec<usize> {
     let concerns = |planned: &Planned| {
         full || ALWAYS.contains(&plain(&planned.name))
-            || proves(&planned.scenario).into_iter().any(|id| breaks.iter().any(|its| its == id))
+            || proves(&planned.scenario)
+                .into_iter()
+                .any(|id| breaks.iter().any(|its| its == id))
     };
-    (0..planned.len()).filter(|&index| concerns(&planned[index])).collect()
+    (0..planned.len())
+        .filter(|&index| concerns(&planned[index]))
+        .collect()
 }
 
 /// Checks that fail on the sound reference, by scenario and check: they say nothing about a mutant.
-pub fn failing<'v>(verdicts: impl IntoIterator<Item = &'v ScenarioVerdict>) -> BTreeSet<(String, String)> {
+pub fn failing<'v>(
+    verdicts: impl IntoIterator<Item = &'v ScenarioVerdict>,
+) -> BTreeSet<(String, String)> {
     let mut failing = BTreeSet::new();
     for verdict in verdicts {
-        for check in verdict.checks.iter().filter(|check| check.verdict == Verdict::Fail) {
+        for check in verdict
+            .checks
+            .iter()
+            .filter(|check| check.verdict == Verdict::Fail)
+        {
             failing.insert((verdict.name.clone(), check.id.clone()));
         }
     }
@@ -43,15 +53,28 @@ pub fn judge(
     let mut killers = Vec::new();
     let mut others = 0;
     for verdict in verdicts {
-        for check in verdict.checks.iter().filter(|check| check.verdict == Verdict::Fail) {
+        for check in verdict
+            .checks
+            .iter()
+            .filter(|check| check.verdict == Verdict::Fail)
+        {
             if sound.contains(&(verdict.name.clone(), check.id.clone())) {
                 continue;
             }
-            let proves: Vec<String> = check.proves.iter().filter(|id| breaks.contains(id)).cloned().collect();
+            let proves: Vec<String> = check
+                .proves
+                .iter()
+                .filter(|id| breaks.contains(id))
+                .cloned()
+                .collect();
             if proves.is_empty() {
                 others += 1;
             } else {
-                killers.push(Killer { scenario: verdict.name.clone(), check: check.id.clone(), proves });
+                killers.push(Killer {
+                    scenario: verdict.name.clone(),
+                    check: check.id.clone(),
+                    proves,
+                });
             }
         }
     }
@@ -79,25 +102,42 @@ mod tests {
             expected: String::new(),
             seen: String::new(),
         });
-        ScenarioVerdict { name: name.to_owned(), area: "a".to_owned(), verdict: Verdict::Fail, checks: checks.collect() }
+        ScenarioVerdict {
+            name: name.to_owned(),
+            area: "a".to_owned(),
+            verdict: Verdict::Fail,
+            checks: checks.collect(),
+        }
     }
 
     fn judged(verdicts: &[ScenarioVerdict], sound: &[ScenarioVerdict]) -> MutantJudged {
-        judge("no-kill", "", &["drain.term-then-kill".to_owned()], verdicts, &failing(sound))
+        judge(
+            "no-kill",
+            "",
+            &["drain.term-then-kill".to_owned()],
+            verdicts,
+            &failing(sound),
+        )
     }
 
     #[test]
     fn only_a_failing_check_that_names_the_right_requirement_kills() {
         let right = verdict("s", &[("c", &["drain.term-then-kill"], Verdict::Fail)]);
         let wrong = verdict("s", &[("c", &["drain.no-zombies"], Verdict::Fail)]);
-        let unsure = verdict("s", &[("c", &["drain.term-then-kill"], Verdict::NoEvidence)]);
+        let unsure = verdict(
+            "s",
+            &[("c", &["drain.term-then-kill"], Verdict::NoEvidence)],
+        );
         assert!(judged(std::slice::from_ref(&right), &[]).killed);
         let other = judged(&[wrong], &[]);
         assert!(!other.killed);
         assert_eq!(other.others, 1);
         assert!(!judged(&[unsure], &[]).killed);
         assert!(!judged(&[], &[]).killed);
-        assert!(!judged(std::slice::from_ref(&right), std::slice::from_ref(&right)).killed, "a check that fails on the sound one too tells nothing");
+        assert!(
+            !judged(std::slice::from_ref(&right), std::slice::from_ref(&right)).killed,
+            "a check that fails on the sound one too tells nothing"
+        );
     }
 
     #[test]
@@ -107,9 +147,16 @@ mod tests {
             area: "a".to_owned(),
             file: String::new(),
             axes: indexmap::IndexMap::new(),
-            scenario: serde_saphyr::from_str(&format!("scenario: s\nproves: [{id}]\nwhy: w\nsteps: []\nchecks: []\n")).unwrap(),
+            scenario: serde_saphyr::from_str(&format!(
+                "scenario: s\nproves: [{id}]\nwhy: w\nsteps: []\nchecks: []\n"
+            ))
+            .unwrap(),
         };
-        let all = [planned("kill[n=1]", "drain.term-then-kill"), planned("other", "x.y"), planned("clean-exit", "x.z")];
+        let all = [
+            planned("kill[n=1]", "drain.term-then-kill"),
+            planned("other", "x.y"),
+            planned("clean-exit", "x.z"),
+        ];
         let breaks = ["drain.term-then-kill".to_owned()];
         assert_eq!(scenarios_for(&breaks, &all, false), [0, 2]);
         assert_eq!(scenarios_for(&breaks, &all, true), [0, 1, 2]);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::adapter::Adapter;
 use crate::check::expr::{FIGURES, Scope};
 use crate::check::matcher::{self, Context, Outcome};
-use crate::check::paths::{Path, Root};
+use crate::check::paths::{Path, Root, parse_other};
 use crate::check::sight::{Look, Sight, Witness};
 use crate::check::words::show;
 use crate::check::world::World;
@@ -248,7 +248,7 @@ fn hold(world: &World<'_>, scope: &Scope, path: &Path, expect: &Expect) -> (Verd
         let sights = observe(world, path);
         sights
             .iter()
-            .map(|sight| held(world, scope, sight, &expect.0))
+            .map(|sight| held(world, scope, sight, &expect.0, path.each))
             .collect()
     };
     let worst = judged
@@ -274,9 +274,15 @@ fn hold(world: &World<'_>, scope: &Scope, path: &Path, expect: &Expect) -> (Verd
     (worst, seen.join("; "))
 }
 
-fn held(world: &World<'_>, scope: &Scope, sight: &Sight, expect: &Value) -> timing::Judged {
-    let other = |text: &str| match Path::parse(text, &world.names) {
-        Ok(path) => observe(world, &beside(path, &sight.label, world)),
+fn held(
+    world: &World<'_>,
+    scope: &Scope,
+    sight: &Sight,
+    expect: &Value,
+    each: bool,
+) -> timing::Judged {
+    let other = |text: &str| match parse_other(text, &world.names, each) {
+        Ok(path) => observe(world, &beside(path, &sight.label, each, world)),
         Err(error) => vec![Sight::nothing(text, Witness::Runner, error.to_string())],
     };
     let outcome = matcher::holds(
@@ -326,16 +332,18 @@ fn stall_excuse(world: &World<'_>, scope: &Scope, sight: &Sight, expect: &Value)
 /// The other side of `same-as` beside one of several calls or launches: a name that several share means the same one.
 ///
 /// The very same look at another name is left alone: it is the first one that all others are compared with.
-fn beside(mut path: Path, label: &str, world: &World<'_>) -> Path {
+fn beside(mut path: Path, label: &str, each: bool, world: &World<'_>) -> Path {
     let (owner, look) = label.split_once('.').unwrap_or((label, ""));
     if path.look == look {
         return path;
     }
+    if each && path.each {
+        // It was written without `each` and means one of them: that of this sight.
+        path.each = false;
+    }
     match &mut path.root {
         Root::Call(name)
-            if !path.each
-                && owner.starts_with(name.as_str())
-                && world.calls.contains_key(owner) =>
+            if each && owner.starts_with(name.as_str()) && world.calls.contains_key(owner) =>
         {
             *name = owner.to_owned();
         }

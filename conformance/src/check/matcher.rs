@@ -269,7 +269,11 @@ fn compare(name: &str, argument: &Value, value: Option<&Value>, context: &Contex
         Value::Number(number) => number.as_f64().unwrap_or(f64::NAN),
         Value::String(text) => match context.scope.value(text) {
             Ok(quantity) => quantity.amount,
-            Err(error) => return Outcome::Undeclared(error.to_string()),
+            Err(error) => match observed(text, context) {
+                Some(Ok(bound)) => bound,
+                Some(Err(why)) => return Outcome::NoEvidence(why),
+                None => return Outcome::Undeclared(error.to_string()),
+            },
         },
         _ => return Outcome::NoEvidence(format!("{} is no number", show(argument))),
     };
@@ -282,6 +286,19 @@ fn compare(name: &str, argument: &Value, value: Option<&Value>, context: &Contex
         "below" => amount < bound,
         "above" => amount > bound,
         _ => amount == bound,
+    })
+}
+
+/// The number of another observation, if the text is one.
+fn observed(text: &str, context: &Context<'_>) -> Option<Result<f64, String>> {
+    if !text.contains('.') || text.contains(char::is_whitespace) {
+        return None;
+    }
+    let sight = (context.other)(text).into_iter().next()?;
+    Some(match &sight.look {
+        Look::Is(value) => amount(value).ok_or_else(|| format!("`{text}` is no number")),
+        Look::Absent => Err(format!("`{text}` is absent")),
+        Look::Nothing(why) | Look::Undeclared(why) => Err(why.clone()),
     })
 }
 
@@ -406,7 +423,16 @@ fn check_one(
         ("not" | "every" | "any" | "count" | "bytes", nested) => {
             check(nested, expression, observation)
         }
-        ("at-most" | "at-least" | "below" | "above", Value::String(text)) => expression(text),
+        ("at-most" | "at-least" | "below" | "above", Value::String(text)) => {
+            let is_path = text.contains('.') && !text.contains(char::is_whitespace);
+            expression(text).or_else(|error| {
+                if is_path {
+                    observation(text)
+                } else {
+                    Err(error)
+                }
+            })
+        }
         ("at-most" | "at-least" | "below" | "above", Value::Number(_)) => Ok(()),
         ("at-most" | "at-least" | "below" | "above", other) => Err(format!(
             "`{name}` needs a number, size or time, not {}",

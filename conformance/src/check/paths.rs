@@ -146,7 +146,7 @@ pub const CHILD: [&str; 34] = [
 pub const DESCENDANT: [&str; 6] = ["signals", "gone", "sid", "pgid", "started", "argv"];
 
 /// Looks at a subject.
-pub const SUBJECT: [&str; 10] = [
+pub const SUBJECT: [&str; 13] = [
     "starts",
     "exit-code",
     "exit-signal",
@@ -157,6 +157,9 @@ pub const SUBJECT: [&str; 10] = [
     "memory-growth",
     "sample.",
     "zombies-at-end",
+    "pid",
+    "pgid",
+    "sid",
 ];
 
 /// What a sample holds.
@@ -252,10 +255,6 @@ impl Names {
         let given = [&self.calls, &self.children, &self.subjects, &self.listings];
         words.chain(given.into_iter().flatten().map(String::as_str))
     }
-
-    fn starts(set: &IndexSet<String>, start: &str) -> bool {
-        set.iter().any(|name| name.starts_with(start))
-    }
 }
 
 impl Path {
@@ -286,14 +285,15 @@ impl Path {
             },
         };
         let owned = name.to_owned();
-        let root = if number.is_some()
-            || names.children.contains(name) && !names.calls.contains(name)
-        {
+        let has = |set: &IndexSet<String>| {
+            set.contains(name) || each && set.iter().any(|its| its.starts_with(name))
+        };
+        // A name that a call and a child share is the one of which there is such a look.
+        let (call, child) = (has(&names.calls), has(&names.children));
+        let root = if number.is_some() || child && (!call || is_child_look(look)) {
             Root::Child(owned, number)
-        } else if names.calls.contains(name) || each && Names::starts(&names.calls, name) {
+        } else if call {
             Root::Call(owned)
-        } else if each && Names::starts(&names.children, name) {
-            Root::Child(owned, None)
         } else if names.subjects.contains(name) {
             Root::Subject(owned)
         } else if names.listings.contains(name) {
@@ -312,7 +312,7 @@ impl Path {
         };
         if let Root::Child(name, _) = &root
             && !names.children.contains(name)
-            && !(each && Names::starts(&names.children, name))
+            && !child
         {
             return Err(PathError {
                 what: format!("`{name}` in `{text}` is no child of this scenario"),
@@ -359,6 +359,29 @@ impl Path {
             Root::Tool => known_look(&self.look, TOOL, "a tool"),
         }
     }
+}
+
+/// The path of another observation or fact, on the right side. Beside `each call`, `call.word` means that same call, also where
+/// none is called just `call`.
+///
+/// # Errors
+/// As [`Path::parse`].
+pub fn parse_other(text: &str, names: &Names, each: bool) -> Result<Path, PathError> {
+    Path::parse(text, names).or_else(|error| {
+        let same = if each {
+            Path::parse(&format!("each {text}"), names)
+        } else {
+            return Err(error);
+        };
+        same.map_err(|_| error)
+    })
+}
+
+/// Looks and facts that only a child has.
+fn is_child_look(look: &str) -> bool {
+    let facts = ["reached.", "signal.", "stdin.", "descendant."];
+    let shared = ["launches", "task"].contains(&look);
+    !shared && (child_look(look).is_ok() || facts.iter().any(|fact| look.starts_with(fact)))
 }
 
 fn child_look(look: &str) -> Result<(), PathError> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::check::expr::{Scope, Unit};
 use crate::check::facts::{self, Fact, Found, Moment};
-use crate::check::paths::{Names, Path, Root};
+use crate::check::paths::{Names, Path, Root, parse_other};
 use crate::check::sight::Witness;
 use crate::check::words::show;
 use crate::check::world::World;
@@ -74,7 +74,8 @@ fn one(world: &World<'_>, scope: &Scope, left: &Found, expect: &Value) -> (Verdi
 
 /// The other fact: its label and time, or why there is none.
 fn reference(world: &World<'_>, left: &Found, text: &str) -> Result<(String, Moment), String> {
-    let path = Path::parse(text, &world.names).map_err(|error| error.to_string())?;
+    let path = parse_other(text, &world.names, left.who != facts::Who::One)
+        .map_err(|error| error.to_string())?;
     let found = facts::find(world, &path, left.who).into_iter().next();
     match found {
         Some(Found {
@@ -176,7 +177,8 @@ pub fn check(expect: &Value, path: &Path, names: &Names, scope: &Scope) -> Resul
     for (name, argument) in map {
         match (name.as_str(), argument) {
             ("after" | "before", Value::String(text)) => {
-                let other = Path::parse(text, names).map_err(|error| error.to_string())?;
+                let other =
+                    parse_other(text, names, path.each).map_err(|error| error.to_string())?;
                 facts::check(&other).map_err(|error| error.to_string())?;
             }
             ("within" | "not-before", Value::Number(_)) => {}

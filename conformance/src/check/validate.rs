@@ -2,7 +2,7 @@
 
 use crate::check::expr::Scope;
 use crate::check::matcher;
-use crate::check::paths::{Names, Path};
+use crate::check::paths::{Names, Path, parse_other};
 use crate::check::timing;
 use crate::scenario::{Check, Expect, Scenario};
 
@@ -62,7 +62,7 @@ fn one(
         .map_err(|error| error.to_string())?;
     let expression = |text: &str| scope.check(text).map_err(|error| error.to_string());
     let other = |text: &str| {
-        let path = Path::parse(text, names).map_err(|error| error.to_string())?;
+        let path = parse_other(text, names, path.each).map_err(|error| error.to_string())?;
         path.check_look(names, known())
             .map_err(|error| error.to_string())
     };

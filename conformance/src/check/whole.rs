@@ -150,6 +150,7 @@ pub fn subject(world: &World<'_>, name: &str, look: &str) -> Sight {
         "stderr" => (Witness::Claims, stderr(world, name)),
         "strays" => (Witness::Claims, strays(world, name)),
         "memory-growth" => (Witness::Kernel, memory_growth(world, name)),
+        "pid" | "pgid" | "sid" => (Witness::Kernel, process(world, name, look)),
         "zombies-at-end" => (
             Witness::Kernel,
             last_sample(world, name, |sample| sample.zombies),
@@ -157,6 +158,26 @@ pub fn subject(world: &World<'_>, name: &str, look: &str) -> Sight {
         _ => (Witness::Kernel, sample(world, name, look)),
     };
     Sight::new(label, witness, look_at)
+}
+
+/// The subject's own process, as the kernel first showed it.
+fn process(world: &World<'_>, name: &str, look: &str) -> Look {
+    let pid = world.first(|what| match what {
+        What::SubjectStarted { subject, pid, .. } if subject == name => Some(*pid),
+        _ => None,
+    });
+    let seen = pid.and_then(|(_, pid)| {
+        world
+            .processes
+            .values()
+            .find(|seen| seen.process.pid == pid)
+    });
+    match (look, pid, seen) {
+        ("pid", Some((_, pid)), _) => Look::is(pid),
+        ("pgid", _, Some(seen)) => Look::is(seen.process.pgid),
+        ("sid", _, Some(seen)) => Look::is(seen.process.sid),
+        _ => Look::Nothing(format!("the warden never saw the process of `{name}`")),
+    }
 }
 
 fn still_runs(name: &str) -> Look {

@@ -10,7 +10,12 @@ use crate::report::Output;
 ///
 /// Without a command it runs: `pi-conform` alone runs every scenario on the bundled reference.
 #[derive(Debug, Parser)]
-#[command(name = "pi-conform", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+#[command(
+    name = "pi-conform",
+    version,
+    args_conflicts_with_subcommands = true,
+    max_term_width = 100
+)]
 pub struct Args {
     /// What to do; default: run.
     #[command(subcommand)]
@@ -70,7 +75,9 @@ pub struct Subject {
 
 impl Default for Subject {
     fn default() -> Self {
-        Self { adapter: "reference-delegator".to_owned() }
+        Self {
+            adapter: "reference-delegator".to_owned(),
+        }
     }
 }
 

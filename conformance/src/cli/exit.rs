@@ -32,7 +32,9 @@ impl Exit {
     /// The code of a run. The harness goes before violations, violations before what is missing.
     pub fn of(summary: &Summary, unmatched: usize) -> Self {
         let bad = summary.fail + summary.stale + unmatched;
-        let open = summary.no_evidence + summary.inconclusive + summary.selected.saturating_sub(summary.judged());
+        let open = summary.no_evidence
+            + summary.inconclusive
+            + summary.selected.saturating_sub(summary.judged());
         if summary.harness_error > 0 {
             Self::Harness
         } else if bad > 0 {
@@ -54,7 +56,10 @@ mod tests {
     use crate::verdict::Verdict;
 
     fn exit(verdicts: &[Verdict], selected: usize, unmatched: usize) -> Exit {
-        let mut summary = Summary { selected, ..Summary::default() };
+        let mut summary = Summary {
+            selected,
+            ..Summary::default()
+        };
         verdicts.iter().for_each(|verdict| summary.count(*verdict));
         Exit::of(&summary, unmatched)
     }
@@ -63,7 +68,12 @@ mod tests {
     fn the_worst_thing_decides_the_exit_code() {
         use Verdict::*;
         for (verdicts, selected, unmatched, expected) in [
-            (&[Pass, Differs, KnownFailure, NotApplicable][..], 4, 0, Exit::AsExpected),
+            (
+                &[Pass, Differs, KnownFailure, NotApplicable][..],
+                4,
+                0,
+                Exit::AsExpected,
+            ),
             (&[Pass, Fail], 2, 0, Exit::Failures),
             (&[Pass, Stale], 2, 0, Exit::Failures),
             (&[Pass], 1, 1, Exit::Failures),
@@ -75,15 +85,29 @@ mod tests {
             (&[Fail, HarnessError], 2, 0, Exit::Harness),
             (&[], 0, 0, Exit::NothingSelected),
         ] {
-            assert_eq!(exit(verdicts, selected, unmatched), expected, "{verdicts:?} of {selected}, {unmatched} unmatched");
+            assert_eq!(
+                exit(verdicts, selected, unmatched),
+                expected,
+                "{verdicts:?} of {selected}, {unmatched} unmatched"
+            );
         }
     }
 
     #[test]
     fn the_document_names_every_code() {
         let text = include_str!("../../../docs/exit-codes.md");
-        for exit in [Exit::AsExpected, Exit::Failures, Exit::Usage, Exit::Incomplete, Exit::NothingSelected, Exit::Harness] {
-            assert!(text.contains(&format!("| {} |", exit as u8)), "{exit:?} is not in docs/exit-codes.md");
+        for exit in [
+            Exit::AsExpected,
+            Exit::Failures,
+            Exit::Usage,
+            Exit::Incomplete,
+            Exit::NothingSelected,
+            Exit::Harness,
+        ] {
+            assert!(
+                text.contains(&format!("| {} |", exit as u8)),
+                "{exit:?} is not in docs/exit-codes.md"
+            );
         }
     }
 }

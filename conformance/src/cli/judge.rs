@@ -18,9 +18,18 @@ pub fn main(args: &Judge) -> Result<Exit, Failure> {
     // All are read before anything is told: a bundle that cannot be read is a wrong argument, not half a report.
     let all = folders
         .iter()
-        .map(|folder| bundle::read(folder).map(|evidence| (folder, evidence)).map_err(|error| Failure::usage(full(&error))))
+        .map(|folder| {
+            bundle::read(folder)
+                .map(|evidence| (folder, evidence))
+                .map_err(|error| Failure::usage(full(&error)))
+        })
         .collect::<Result<Vec<_>, _>>()?;
-    let mut session = Session::open(&catalogue, &args.format, args.baseline.as_deref(), args.verbose)?;
+    let mut session = Session::open(
+        &catalogue,
+        &args.format,
+        args.baseline.as_deref(),
+        args.verbose,
+    )?;
     let adapter = all.first().map(|(_, evidence)| &evidence.header.adapter);
     let (name, about) = adapter.map_or(("", ""), |adapter| (&adapter.adapter, &adapter.about));
     session.begin(name, about, all.len(), 1);
@@ -28,7 +37,10 @@ pub fn main(args: &Judge) -> Result<Exit, Failure> {
         let verdict = session.judge(evidence);
         session.finish(evidence, &verdict, Some(folder.display().to_string()), 0);
     }
-    let known: Vec<&str> = all.iter().map(|(_, evidence)| evidence.header.name.as_str()).collect();
+    let known: Vec<&str> = all
+        .iter()
+        .map(|(_, evidence)| evidence.header.name.as_str())
+        .collect();
     session.end(&known)
 }
 
@@ -38,7 +50,12 @@ fn bundles(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if is_bundle(path) || !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let named = |error: std::io::Error| Failure::usage(format!("cannot read the folder {}: {error}", path.display()));
+    let named = |error: std::io::Error| {
+        Failure::usage(format!(
+            "cannot read the folder {}: {error}",
+            path.display()
+        ))
+    };
     let mut inside = Vec::new();
     for entry in std::fs::read_dir(path).map_err(named)? {
         let path = entry.map_err(named)?.path();

@@ -11,7 +11,10 @@ pub fn main(args: &Lint) -> Result<Exit, Failure> {
     let catalogue = Catalogue::embedded().map_err(Failure::harness)?;
     let loaded = suite::load(&args.files)?;
     let adapters = suite::adapters()?;
-    let declared: Vec<&str> = adapters.iter().flat_map(|adapter| adapter.observations.keys().map(String::as_str)).collect();
+    let declared: Vec<&str> = adapters
+        .iter()
+        .flat_map(|adapter| adapter.observations.keys().map(String::as_str))
+        .collect();
     let mut problems = 0;
     let mut problem = |file: &str, what: String| {
         problems += 1;
@@ -35,5 +38,9 @@ pub fn main(args: &Lint) -> Result<Exit, Failure> {
         return Ok(Exit::NothingSelected);
     }
     anstream::println!("{} scenarios, {problems} problems", loaded.len());
-    Ok(if problems == 0 { Exit::AsExpected } else { Exit::Failures })
+    Ok(if problems == 0 {
+        Exit::AsExpected
+    } else {
+        Exit::Failures
+    })
 }

@@ -37,7 +37,9 @@ pub fn main(args: &List) -> Result<Exit, Failure> {
                         row.to_string()
                     }
                     (Style::Human, None) => format!("{}/{}", planned.area, planned.name),
-                    (Style::Human, Some(why)) => format!("{}/{}  (not applicable: {why})", planned.area, planned.name),
+                    (Style::Human, Some(why)) => {
+                        format!("{}/{}  (not applicable: {why})", planned.area, planned.name)
+                    }
                 };
                 let _ = writeln!(text, "{line}");
             }
@@ -54,7 +56,9 @@ pub fn main(args: &List) -> Result<Exit, Failure> {
         Listed::Adapters => {
             for adapter in suite::adapters()? {
                 let line = match args.format {
-                    Style::Json => json!({"adapter": adapter.adapter, "about": adapter.about}).to_string(),
+                    Style::Json => {
+                        json!({"adapter": adapter.adapter, "about": adapter.about}).to_string()
+                    }
                     Style::Human => format!("{:<26} {}", adapter.adapter, adapter.about),
                 };
                 let _ = writeln!(text, "{line}");

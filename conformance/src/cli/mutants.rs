@@ -26,14 +26,22 @@ pub fn main(bundled: &Bundled, args: &Mutants) -> Result<Exit, Failure> {
     let catalogue = Catalogue::embedded().map_err(Failure::harness)?;
     for mutant in &chosen {
         for id in &mutant.breaks {
-            catalogue.get(id).map_err(|error| Failure::harness(format!("mutant `{}`: {error}", mutant.name)))?;
+            catalogue
+                .get(id)
+                .map_err(|error| Failure::harness(format!("mutant `{}`: {error}", mutant.name)))?;
         }
     }
     if args.list {
         return list(args, &chosen);
     }
-    if args.format.iter().any(|output| output.format == Format::Junit) {
-        return Err(Failure::usage("junit has no form for a matrix; there are human and json"));
+    if args
+        .format
+        .iter()
+        .any(|output| output.format == Format::Junit)
+    {
+        return Err(Failure::usage(
+            "junit has no form for a matrix; there are human and json",
+        ));
     }
     if chosen.is_empty() {
         anstream::eprintln!("pi-conform: nothing was selected");
@@ -54,29 +62,50 @@ pub fn main(bundled: &Bundled, args: &Mutants) -> Result<Exit, Failure> {
 
 /// Mutants by name or pattern.
 fn choose<'b>(bundled: &'b Bundled, args: &Mutants) -> Result<Vec<&'b BundledSubject>, Failure> {
-    let all: Vec<&BundledSubject> = bundled.subjects.iter().filter(|subject| !subject.sound).collect();
+    let all: Vec<&BundledSubject> = bundled
+        .subjects
+        .iter()
+        .filter(|subject| !subject.sound)
+        .collect();
     let patterns = select::patterns(&args.names)?;
     for (pattern, matcher) in &patterns {
-        if !all.iter().any(|mutant| mutant.name == *pattern || matcher.is_match(&mutant.name)) {
+        if !all
+            .iter()
+            .any(|mutant| mutant.name == *pattern || matcher.is_match(&mutant.name))
+        {
             let near = nearest(pattern, all.iter().map(|mutant| mutant.name.as_str()));
             let near = near.map_or(String::new(), |near| format!("; nearest is `{near}`"));
-            return Err(Failure::usage(format!("no mutant is called `{pattern}`{near}")));
+            return Err(Failure::usage(format!(
+                "no mutant is called `{pattern}`{near}"
+            )));
         }
     }
     let wanted = |mutant: &&BundledSubject| {
-        patterns.is_empty() || patterns.iter().any(|(pattern, matcher)| mutant.name == *pattern || matcher.is_match(&mutant.name))
+        patterns.is_empty()
+            || patterns
+                .iter()
+                .any(|(pattern, matcher)| mutant.name == *pattern || matcher.is_match(&mutant.name))
     };
     Ok(all.into_iter().filter(wanted).collect())
 }
 
 fn list(args: &Mutants, chosen: &[&BundledSubject]) -> Result<Exit, Failure> {
-    let as_json = args.format.iter().any(|output| output.format == Format::Json);
+    let as_json = args
+        .format
+        .iter()
+        .any(|output| output.format == Format::Json);
     let mut text = String::new();
     for mutant in chosen {
         let line = if as_json {
-            json!({"mutant": mutant.name, "about": mutant.about, "breaks": mutant.breaks}).to_string()
+            json!({"mutant": mutant.name, "about": mutant.about, "breaks": mutant.breaks})
+                .to_string()
         } else {
-            format!("{:<32} {}  [{}]", mutant.name, mutant.about, mutant.breaks.join(", "))
+            format!(
+                "{:<32} {}  [{}]",
+                mutant.name,
+                mutant.about,
+                mutant.breaks.join(", ")
+            )
         };
         let _ = writeln!(text, "{line}");
     }
@@ -92,12 +121,25 @@ struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    fn run(&mut self, mutants: &[&BundledSubject], planned: &[Planned], full: bool) -> Result<Exit, Failure> {
-        let plans: Vec<Vec<usize>> = mutants.iter().map(|mutant| scenarios_for(&mutant.breaks, planned, full)).collect();
+    fn run(
+        &mut self,
+        mutants: &[&BundledSubject],
+        planned: &[Planned],
+        full: bool,
+    ) -> Result<Exit, Failure> {
+        let plans: Vec<Vec<usize>> = mutants
+            .iter()
+            .map(|mutant| scenarios_for(&mutant.breaks, planned, full))
+            .collect();
         let mut union: Vec<usize> = plans.iter().flatten().copied().collect();
         union.sort_unstable();
         union.dedup();
-        let pick = |indices: &[usize]| -> Vec<Planned> { indices.iter().map(|&index| planned[index].clone()).collect() };
+        let pick = |indices: &[usize]| -> Vec<Planned> {
+            indices
+                .iter()
+                .map(|&index| planned[index].clone())
+                .collect()
+        };
         let runs = union.len() + plans.iter().map(Vec::len).sum::<usize>();
         self.tell(&Event::Run {
             format: FORMAT,
@@ -108,15 +150,27 @@ impl Matrix<'_> {
             jobs: self.jobs,
         })?;
         let sound = self.verdicts(None, &pick(&union))?;
-        let accused = sound.iter().filter(|verdict| verdict.verdict == Verdict::Fail).map(|verdict| verdict.name.clone());
-        let mut summary = MutantSummary { sound_accused: accused.collect(), ..MutantSummary::default() };
+        let accused = sound
+            .iter()
+            .filter(|verdict| verdict.verdict == Verdict::Fail)
+            .map(|verdict| verdict.name.clone());
+        let mut summary = MutantSummary {
+            sound_accused: accused.collect(),
+            ..MutantSummary::default()
+        };
         let failing = kill_matrix::failing(&sound);
         for (mutant, plan) in mutants.iter().zip(&plans) {
             if self.context.interrupt.raised() {
                 break;
             }
             let verdicts = self.verdicts(Some(&mutant.name), &pick(plan))?;
-            let judged = kill_matrix::judge(&mutant.name, &mutant.about, &mutant.breaks, &verdicts, &failing);
+            let judged = kill_matrix::judge(
+                &mutant.name,
+                &mutant.about,
+                &mutant.breaks,
+                &verdicts,
+                &failing,
+            );
             summary.mutants += 1;
             if judged.killed {
                 summary.killed += 1;
@@ -140,7 +194,11 @@ impl Matrix<'_> {
     }
 
     /// Runs scenarios on a mutant, or on the sound reference. Inconclusive ones run once more, each by itself.
-    fn verdicts(&mut self, mutant: Option<&str>, planned: &[Planned]) -> Result<Vec<ScenarioVerdict>, Failure> {
+    fn verdicts(
+        &mut self,
+        mutant: Option<&str>,
+        planned: &[Planned],
+    ) -> Result<Vec<ScenarioVerdict>, Failure> {
         let mut context = self.context.clone();
         if let Some(mutant) = mutant {
             context.bundled = format!("mutant-{mutant}");
@@ -156,24 +214,40 @@ impl Matrix<'_> {
                 return;
             }
             if verdict.verdict == Verdict::HarnessError {
-                let why = verdict.checks.iter().find(|check| check.verdict == Verdict::HarnessError);
-                errors.push(format!("{label} on {}: {}", planned.name, why.map_or("", |check| &check.seen)));
+                let why = verdict
+                    .checks
+                    .iter()
+                    .find(|check| check.verdict == Verdict::HarnessError);
+                errors.push(format!(
+                    "{label} on {}: {}",
+                    planned.name,
+                    why.map_or("", |check| &check.seen)
+                ));
             }
             verdicts.push(verdict);
         };
-        runner::run_all(planned, self.adapter, &context, self.jobs, &mut |progress| {
-            match progress {
-                Progress::Started(planned) => {
-                    let scenario = format!("{label} on {}", planned.name);
-                    let told = reports.event(&Event::Started { scenario, area: planned.area.clone() });
-                    if failed.is_ok() {
-                        failed = told;
+        runner::run_all(
+            planned,
+            self.adapter,
+            &context,
+            self.jobs,
+            &mut |progress| {
+                match progress {
+                    Progress::Started(planned) => {
+                        let scenario = format!("{label} on {}", planned.name);
+                        let told = reports.event(&Event::Started {
+                            scenario,
+                            area: planned.area.clone(),
+                        });
+                        if failed.is_ok() {
+                            failed = told;
+                        }
                     }
+                    Progress::Finished(planned, evidence) => take(planned, check::judge(&evidence)),
                 }
-                Progress::Finished(planned, evidence) => take(planned, check::judge(&evidence)),
-            }
-            Keep::Nothing
-        });
+                Keep::Nothing
+            },
+        );
         for planned in &again {
             verdicts.push(check::judge(&runner::run(planned, self.adapter, &context)));
         }
@@ -182,6 +256,8 @@ impl Matrix<'_> {
     }
 
     fn tell(&mut self, event: &Event) -> Result<(), Failure> {
-        self.reports.event(event).map_err(|error| Failure::harness(format!("cannot write a report: {error}")))
+        self.reports
+            .event(event)
+            .map_err(|error| Failure::harness(format!("cannot write a report: {error}")))
     }
 }

@@ -30,13 +30,23 @@ pub fn main(bundled: &Bundled, args: &Run) -> Result<Exit, Failure> {
     if chosen.is_empty() {
         anstream::eprintln!("pi-conform: nothing was selected");
     }
-    let mut session = Session::open(&catalogue, &args.format, args.baseline.as_deref(), args.verbose)?;
+    let mut session = Session::open(
+        &catalogue,
+        &args.format,
+        args.baseline.as_deref(),
+        args.verbose,
+    )?;
     let out = Out::open(args.out.as_deref(), args.keep)?;
     let context = context(bundled, args, out.path())?;
     suite::watch_interrupts(&context.interrupt);
     let jobs = args.jobs.map_or_else(runner::default_jobs, usize::from);
     let rounds = usize::try_from(args.repeat).unwrap_or(usize::MAX);
-    session.begin(&adapter.adapter, &adapter.about, chosen.len().saturating_mul(rounds), jobs);
+    session.begin(
+        &adapter.adapter,
+        &adapter.about,
+        chosen.len().saturating_mul(rounds),
+        jobs,
+    );
     let mut wrong: Vec<String> = Vec::new();
     for round in 1..=args.repeat {
         // Each round has a folder of its own, so that none takes away what another left.
@@ -44,7 +54,13 @@ pub fn main(bundled: &Bundled, args: &Run) -> Result<Exit, Failure> {
         if args.repeat > 1 {
             context.bundles = Some(out.path().join(format!("round-{round}")));
         }
-        let mut pass = Pass { session: &mut session, context: &context, keep: args.keep, again: None, wrong: &mut wrong };
+        let mut pass = Pass {
+            session: &mut session,
+            context: &context,
+            keep: args.keep,
+            again: None,
+            wrong: &mut wrong,
+        };
         let again = pass.run(&chosen, &adapter, jobs);
         if !again.is_empty() && !context.interrupt.raised() {
             // The machine stalled while time mattered: once more, each by itself.
@@ -71,32 +87,49 @@ struct Pass<'a, 'c> {
 
 impl Pass<'_, '_> {
     /// Runs and reports; gives back those to be run again.
-    fn run(&mut self, planned: &[Planned], adapter: &crate::adapter::Adapter, jobs: usize) -> Vec<Planned> {
+    fn run(
+        &mut self,
+        planned: &[Planned],
+        adapter: &crate::adapter::Adapter,
+        jobs: usize,
+    ) -> Vec<Planned> {
         let mut again = Vec::new();
         let context = self.context;
-        runner::run_all(planned, adapter, context, jobs, &mut |progress| match progress {
-            Progress::Started(planned) => {
-                let (scenario, area) = (planned.name.clone(), planned.area.clone());
-                self.session.tell(&Event::Started { scenario, area });
-                Keep::Nothing
-            }
-            Progress::Finished(planned, evidence) => {
-                let verdict = self.session.judge(&evidence);
-                if verdict.verdict == Verdict::Inconclusive && self.again.is_none() {
-                    again.push(planned.clone());
-                    return Keep::Nothing;
+        runner::run_all(
+            planned,
+            adapter,
+            context,
+            jobs,
+            &mut |progress| match progress {
+                Progress::Started(planned) => {
+                    let (scenario, area) = (planned.name.clone(), planned.area.clone());
+                    self.session.tell(&Event::Started { scenario, area });
+                    Keep::Nothing
                 }
-                let expected = verdict.verdict <= Verdict::KnownFailure;
-                if !expected {
-                    self.wrong.push(planned.name.clone());
+                Progress::Finished(planned, evidence) => {
+                    let verdict = self.session.judge(&evidence);
+                    if verdict.verdict == Verdict::Inconclusive && self.again.is_none() {
+                        again.push(planned.clone());
+                        return Keep::Nothing;
+                    }
+                    let expected = verdict.verdict <= Verdict::KnownFailure;
+                    if !expected {
+                        self.wrong.push(planned.name.clone());
+                    }
+                    let kept = self.keep || !expected;
+                    let folder = context.bundles.as_ref().filter(|_| kept);
+                    let folder = folder.map(|bundles| {
+                        bundles
+                            .join(bundle::folder_name(&planned.name))
+                            .display()
+                            .to_string()
+                    });
+                    self.session
+                        .finish(&evidence, &verdict, folder, self.again.unwrap_or(0));
+                    if kept { Keep::Bundle } else { Keep::Nothing }
                 }
-                let kept = self.keep || !expected;
-                let folder = context.bundles.as_ref().filter(|_| kept);
-                let folder = folder.map(|bundles| bundles.join(bundle::folder_name(&planned.name)).display().to_string());
-                self.session.finish(&evidence, &verdict, folder, self.again.unwrap_or(0));
-                if kept { Keep::Bundle } else { Keep::Nothing }
-            }
-        });
+            },
+        );
         again
     }
 }
@@ -127,15 +160,26 @@ impl Out {
     fn open(given: Option<&Path>, keep: bool) -> Result<Self, Failure> {
         match given {
             Some(path) => {
-                std::fs::create_dir_all(path)
-                    .map_err(|error| Failure::usage(format!("cannot make the folder {}: {error}", path.display())))?;
+                std::fs::create_dir_all(path).map_err(|error| {
+                    Failure::usage(format!(
+                        "cannot make the folder {}: {error}",
+                        path.display()
+                    ))
+                })?;
                 let path = path.canonicalize();
-                path.map(Self::Given).map_err(|error| Failure::usage(format!("cannot use the folder of --out: {error}")))
+                path.map(Self::Given).map_err(|error| {
+                    Failure::usage(format!("cannot use the folder of --out: {error}"))
+                })
             }
             None => {
                 let mut builder = tempfile::Builder::new();
-                let made = builder.prefix("pi-conform-").disable_cleanup(keep).tempdir();
-                made.map(Self::Own).map_err(|error| Failure::harness(format!("cannot make a folder for the evidence: {error}")))
+                let made = builder
+                    .prefix("pi-conform-")
+                    .disable_cleanup(keep)
+                    .tempdir();
+                made.map(Self::Own).map_err(|error| {
+                    Failure::harness(format!("cannot make a folder for the evidence: {error}"))
+                })
             }
         }
     }
@@ -152,8 +196,9 @@ impl Out {
         if given {
             let path = self.path().join(NOT_AS_EXPECTED);
             let lines: String = wrong.iter().map(|name| format!("{name}\n")).collect();
-            std::fs::write(&path, lines)
-                .map_err(|error| Failure::harness(format!("cannot write {}: {error}", path.display())))?;
+            std::fs::write(&path, lines).map_err(|error| {
+                Failure::harness(format!("cannot write {}: {error}", path.display()))
+            })?;
         }
         if let Self::Own(folder) = self
             && !wrong.is_empty()
@@ -167,11 +212,17 @@ impl Out {
 /// What the last run with this folder noted.
 fn not_as_expected(out: Option<&Path>) -> Result<Vec<String>, Failure> {
     let Some(out) = out else {
-        return Err(Failure::usage("`--failed` needs `--out DIR`: the folder of the run before, which notes what was not as expected"));
+        return Err(Failure::usage(
+            "`--failed` needs `--out DIR`: the folder of the run before, which notes what was not as expected",
+        ));
     };
     let path = out.join(NOT_AS_EXPECTED);
     let text = std::fs::read_to_string(&path).map_err(|error| {
-        Failure::usage(format!("cannot read {}: {error}; a run with `--out {}` writes it", path.display(), out.display()))
+        Failure::usage(format!(
+            "cannot read {}: {error}; a run with `--out {}` writes it",
+            path.display(),
+            out.display()
+        ))
     })?;
     Ok(text.lines().map(str::to_owned).collect())
 }

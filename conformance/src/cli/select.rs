@@ -15,12 +15,20 @@ use crate::scenario::Planned;
 /// # Errors
 /// When a name, a requirement or an area does not exist: it is then a mistake, and the nearest right word is told. A
 /// requirement or area of the catalogue that no scenario is about is none; it selects nothing.
-pub fn select(all: Vec<Planned>, which: &Which, catalogue: &Catalogue) -> Result<Vec<Planned>, Failure> {
+pub fn select(
+    all: Vec<Planned>,
+    which: &Which,
+    catalogue: &Catalogue,
+) -> Result<Vec<Planned>, Failure> {
     let names = patterns(&which.names)?;
     let requirements = patterns(&which.requirement)?;
     for (pattern, matcher) in &names {
         if !all.iter().any(|planned| named(planned, pattern, matcher)) {
-            return Err(unknown("scenario", pattern, &all.iter().map(|p| plain(&p.name)).collect::<Vec<_>>()));
+            return Err(unknown(
+                "scenario",
+                pattern,
+                &all.iter().map(|p| plain(&p.name)).collect::<Vec<_>>(),
+            ));
         }
     }
     for (pattern, matcher) in &requirements {
@@ -32,14 +40,22 @@ pub fn select(all: Vec<Planned>, which: &Which, catalogue: &Catalogue) -> Result
     }
     for area in &which.area {
         let folders = all.iter().map(|planned| planned.area.as_str());
-        let areas: Vec<&str> = folders.chain(catalogue.areas.keys().map(String::as_str)).collect();
+        let areas: Vec<&str> = folders
+            .chain(catalogue.areas.keys().map(String::as_str))
+            .collect();
         if !areas.contains(&area.as_str()) {
             return Err(unknown("area", area, &areas));
         }
     }
     let chosen = |planned: &Planned| {
-        (names.is_empty() || names.iter().any(|(pattern, matcher)| named(planned, pattern, matcher)))
-            && (requirements.is_empty() || requirements.iter().any(|(pattern, matcher)| shows(planned, pattern, matcher)))
+        (names.is_empty()
+            || names
+                .iter()
+                .any(|(pattern, matcher)| named(planned, pattern, matcher)))
+            && (requirements.is_empty()
+                || requirements
+                    .iter()
+                    .any(|(pattern, matcher)| shows(planned, pattern, matcher)))
             && (which.area.is_empty() || which.area.contains(&planned.area))
     };
     Ok(all.into_iter().filter(chosen).collect())
@@ -47,18 +63,30 @@ pub fn select(all: Vec<Planned>, which: &Which, catalogue: &Catalogue) -> Result
 
 /// Patterns with their text.
 pub fn patterns(texts: &[String]) -> Result<Vec<(String, GlobMatcher)>, Failure> {
-    texts.iter().map(|text| Ok((text.clone(), glob(text).map_err(Failure::usage)?))).collect()
+    texts
+        .iter()
+        .map(|text| Ok((text.clone(), glob(text).map_err(Failure::usage)?)))
+        .collect()
 }
 
 /// By full name, plain name, `area/name`, or a pattern for any of these.
 fn named(planned: &Planned, pattern: &str, matcher: &GlobMatcher) -> bool {
     let full = format!("{}/{}", planned.area, planned.name);
-    let names = [planned.name.as_str(), plain(&planned.name), full.as_str(), plain(&full)];
-    names.iter().any(|name| *name == pattern || matcher.is_match(name))
+    let names = [
+        planned.name.as_str(),
+        plain(&planned.name),
+        full.as_str(),
+        plain(&full),
+    ];
+    names
+        .iter()
+        .any(|name| *name == pattern || matcher.is_match(name))
 }
 
 fn shows(planned: &Planned, pattern: &str, matcher: &GlobMatcher) -> bool {
-    proves(&planned.scenario).into_iter().any(|id| id == pattern || matcher.is_match(id))
+    proves(&planned.scenario)
+        .into_iter()
+        .any(|id| id == pattern || matcher.is_match(id))
 }
 
 fn unknown(what: &str, word: &str, known: &[&str]) -> Failure {
@@ -90,9 +118,18 @@ mod tests {
         ]
     }
 
-    fn chosen(names: &[&str], requirements: &[&str], areas: &[&str]) -> Result<Vec<String>, String> {
+    fn chosen(
+        names: &[&str],
+        requirements: &[&str],
+        areas: &[&str],
+    ) -> Result<Vec<String>, String> {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let which = Which { names: owned(names), requirement: owned(requirements), area: owned(areas), files: vec![] };
+        let which = Which {
+            names: owned(names),
+            requirement: owned(requirements),
+            area: owned(areas),
+            files: vec![],
+        };
         match select(all(), &which, &Catalogue::embedded().unwrap()) {
             Ok(planned) => Ok(planned.into_iter().map(|planned| planned.name).collect()),
             Err(failure) => Err(failure.message),
@@ -102,7 +139,12 @@ mod tests {
     #[test]
     fn names_patterns_requirements_and_areas_choose() {
         for (names, requirements, areas, expected) in [
-            (&[][..], &[][..], &[][..], &["cut[at=7]", "cut[at=8]", "clean-exit"][..]),
+            (
+                &[][..],
+                &[][..],
+                &[][..],
+                &["cut[at=7]", "cut[at=8]", "clean-exit"][..],
+            ),
             (&["cut"], &[], &[], &["cut[at=7]", "cut[at=8]"]),
             (&["cut[at=8]"], &[], &[], &["cut[at=8]"]),
             (&["framing/cut[at=7]"], &[], &[], &["cut[at=7]"]),
@@ -114,17 +156,27 @@ mod tests {
             (&[], &["drain.no-zombies"], &[], &[]),
             (&[], &[], &["cards"], &[]),
         ] {
-            assert_eq!(chosen(names, requirements, areas).unwrap(), expected, "{names:?} {requirements:?} {areas:?}");
+            assert_eq!(
+                chosen(names, requirements, areas).unwrap(),
+                expected,
+                "{names:?} {requirements:?} {areas:?}"
+            );
         }
     }
 
     #[test]
     fn a_wrong_word_is_answered_with_the_nearest() {
-        assert_eq!(chosen(&["clean-exti"], &[], &[]).unwrap_err(), "no scenario is called `clean-exti`; nearest is `clean-exit`");
+        assert_eq!(
+            chosen(&["clean-exti"], &[], &[]).unwrap_err(),
+            "no scenario is called `clean-exti`; nearest is `clean-exit`"
+        );
         assert_eq!(
             chosen(&[], &["drain.clean-exti"], &[]).unwrap_err(),
             "no requirement is called `drain.clean-exti`; nearest is `drain.clean-exit`"
         );
-        assert_eq!(chosen(&[], &[], &["framin"]).unwrap_err(), "no area is called `framin`; nearest is `framing`");
+        assert_eq!(
+            chosen(&[], &[], &["framin"]).unwrap_err(),
+            "no area is called `framin`; nearest is `framing`"
+        );
     }
 }

@@ -9,7 +9,9 @@ use crate::check;
 use crate::cli::{Exit, Failure};
 use crate::evidence::Evidence;
 use crate::report::events::{FORMAT, Totals};
-use crate::report::{self, Event, Finished, Format, Output, Progress, Reporter as _, Reports, Summary};
+use crate::report::{
+    self, Event, Finished, Format, Output, Progress, Reporter as _, Reports, Summary,
+};
 use crate::verdict::{ScenarioVerdict, Verdict};
 
 /// Judges scenarios one after the other, tells the reports, and counts.
@@ -37,12 +39,20 @@ impl<'c> Session<'c> {
         let baseline = match baseline {
             None => Baseline::default(),
             Some(path) => {
-                let named = |error: &dyn std::fmt::Display| Failure::usage(format!("baseline {}: {error}", path.display()));
+                let named = |error: &dyn std::fmt::Display| {
+                    Failure::usage(format!("baseline {}: {error}", path.display()))
+                };
                 let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
                 Baseline::parse(&text).map_err(|error| named(&error))?
             }
         };
-        Ok(Self { catalogue, reports, baseline, summary: Summary::default(), failure: None })
+        Ok(Self {
+            catalogue,
+            reports,
+            baseline,
+            summary: Summary::default(),
+            failure: None,
+        })
     }
 
     /// Tells an event. An output that cannot be written ends the run with a message, at its end.
@@ -52,7 +62,11 @@ impl<'c> Session<'c> {
         {
             // A reader that has gone, as `head` does, is nobody's fault and not worth a word.
             let quiet = error.kind() == io::ErrorKind::BrokenPipe;
-            let message = if quiet { String::new() } else { format!("cannot write a report: {error}") };
+            let message = if quiet {
+                String::new()
+            } else {
+                format!("cannot write a report: {error}")
+            };
             self.failure = Some(Failure::harness(message));
         }
     }
@@ -78,9 +92,21 @@ impl<'c> Session<'c> {
     }
 
     /// Counts and tells a verdict.
-    pub fn finish(&mut self, evidence: &Evidence, verdict: &ScenarioVerdict, bundle: Option<String>, reruns: u32) {
+    pub fn finish(
+        &mut self,
+        evidence: &Evidence,
+        verdict: &ScenarioVerdict,
+        bundle: Option<String>,
+        reruns: u32,
+    ) {
         self.summary.count(verdict.verdict);
-        let event = Event::Finished(Box::new(finished(self.catalogue, evidence, verdict, bundle, reruns)));
+        let event = Event::Finished(Box::new(finished(
+            self.catalogue,
+            evidence,
+            verdict,
+            bundle,
+            reruns,
+        )));
         self.tell(&event);
     }
 
@@ -91,7 +117,10 @@ impl<'c> Session<'c> {
     pub fn end(mut self, known: &[&str]) -> Result<Exit, Failure> {
         let unmatched: Vec<Unmatched> = self.baseline.unmatched(known);
         for Unmatched { entry, problem } in &unmatched {
-            self.tell(&Event::Unmatched { entry: entry.clone(), problem: problem.clone() });
+            self.tell(&Event::Unmatched {
+                entry: entry.clone(),
+                problem: problem.clone(),
+            });
         }
         let summary = self.summary;
         self.tell(&Event::Summary(Totals::Run(summary)));
@@ -108,18 +137,30 @@ impl<'c> Session<'c> {
 /// When a file cannot be made, or two outputs go to standard output.
 pub fn open_reports(outputs: &[Output], verbose: bool) -> Result<Reports, Failure> {
     let mut outputs = outputs.to_vec();
-    if outputs.iter().filter(|output| output.file.is_none()).count() > 1 {
-        return Err(Failure::usage("only one report can go to standard output; give the others a file, as in `junit:report.xml`"));
+    if outputs
+        .iter()
+        .filter(|output| output.file.is_none())
+        .count()
+        > 1
+    {
+        return Err(Failure::usage(
+            "only one report can go to standard output; give the others a file, as in `junit:report.xml`",
+        ));
     }
     if outputs.iter().all(|output| output.file.is_some()) {
-        outputs.push(Output { format: Format::Human, file: None });
+        outputs.push(Output {
+            format: Format::Human,
+            file: None,
+        });
     }
     let mut reports = Reports::default();
     if let Some(progress) = Progress::on_terminal() {
         reports.0.push(Box::new(progress));
     }
     for output in &outputs {
-        reports.0.push(report::reporter(output, verbose).map_err(Failure::usage)?);
+        reports
+            .0
+            .push(report::reporter(output, verbose).map_err(Failure::usage)?);
     }
     Ok(reports)
 }
@@ -136,9 +177,16 @@ fn finished(
     let first = evidence.events.first().map_or(0, |event| event.t_ns);
     let last = evidence.events.last().map_or(0, |event| event.t_ns);
     let told_in_full = verdict.verdict > Verdict::KnownFailure;
-    let wrong = verdict.checks.iter().filter(|check| check.verdict > Verdict::Pass);
+    let wrong = verdict
+        .checks
+        .iter()
+        .filter(|check| check.verdict > Verdict::Pass);
     let rule = |id: &String| Some((id.clone(), catalogue.requirements.get(id)?.rule.clone()));
-    let witnesses = || check::story::witnesses(evidence).into_iter().map(|(name, says)| (name.to_owned(), says));
+    let witnesses = || {
+        check::story::witnesses(evidence)
+            .into_iter()
+            .map(|(name, says)| (name.to_owned(), says))
+    };
     Finished {
         scenario: verdict.name.clone(),
         area: verdict.area.clone(),
@@ -147,10 +195,21 @@ fn finished(
         verdict: verdict.verdict,
         duration_ms: last.saturating_sub(first) / 1_000_000,
         reruns,
-        rules: wrong.flat_map(|check| &check.proves).filter_map(rule).collect(),
+        rules: wrong
+            .flat_map(|check| &check.proves)
+            .filter_map(rule)
+            .collect(),
         checks: verdict.checks.clone(),
-        witnesses: if told_in_full { witnesses().collect() } else { indexmap::IndexMap::new() },
-        timeline: if told_in_full { check::story::timeline(evidence) } else { Vec::new() },
+        witnesses: if told_in_full {
+            witnesses().collect()
+        } else {
+            indexmap::IndexMap::new()
+        },
+        timeline: if told_in_full {
+            check::story::timeline(evidence)
+        } else {
+            Vec::new()
+        },
         bundle,
         reproduce: header.reproduce.clone(),
     }
@@ -163,9 +222,9 @@ fn finished(
 pub fn print(bytes: &[u8]) -> Result<Exit, Failure> {
     let mut out = anstream::AutoStream::auto(io::stdout());
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::harness(format!("cannot write to standard output: {error}")))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::harness(format!(
+            "cannot write to standard output: {error}"
+        ))),
         _ => Ok(Exit::AsExpected),
     }
 }

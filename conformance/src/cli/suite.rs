@@ -55,8 +55,9 @@ pub fn plan(files: &[PathBuf], adapter: &Adapter) -> Result<Vec<Planned>, Failur
 /// # Errors
 /// When the program does not know where it lies.
 pub fn context(bundled: &Bundled) -> Result<RunContext, Failure> {
-    let executable = std::env::current_exe()
-        .map_err(|error| Failure::harness(format!("cannot find out where this program lies: {error}")))?;
+    let executable = std::env::current_exe().map_err(|error| {
+        Failure::harness(format!("cannot find out where this program lies: {error}"))
+    })?;
     let mut context = RunContext::new(executable);
     if let Some(sound) = bundled.subjects.iter().find(|subject| subject.sound) {
         context.bundled.clone_from(&sound.name);
@@ -75,9 +76,11 @@ pub fn watch_interrupts(interrupt: &Interrupt) {
     use tokio::signal::unix::{SignalKind, signal};
     let interrupt = interrupt.clone();
     let watch = async move {
-        let (Ok(mut int), Ok(mut term), Ok(mut hup)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-        else {
+        let (Ok(mut int), Ok(mut term), Ok(mut hup)) = (
+            signal(SignalKind::interrupt()),
+            signal(SignalKind::terminate()),
+            signal(SignalKind::hangup()),
+        ) else {
             return;
         };
         loop {
@@ -94,7 +97,10 @@ pub fn watch_interrupts(interrupt: &Interrupt) {
     };
     std::thread::spawn(move || {
         // Without a runtime the run is ended by the signal itself, which is what happens to any program.
-        if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
+        if let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+        {
             runtime.block_on(watch);
         }
     });

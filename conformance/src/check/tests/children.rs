@@ -89,7 +89,9 @@ fn a_child() {
 #[test]
 fn a_process_that_vanished_was_killed_and_one_that_stays_is_alive() {
     let made = |checks: &str| {
-        let chosen = fake_pi::journal::What::Chosen { child: "a".to_owned() };
+        let chosen = fake_pi::journal::What::Chosen {
+            child: "a".to_owned(),
+        };
         Made::of("[{call: {child: a}}]", checks)
             .sent(100, "call", "kit-call-1")
             .settled(400, "call", json!({}))
@@ -98,11 +100,34 @@ fn a_process_that_vanished_was_killed_and_one_that_stays_is_alive() {
     let gone = |checks: &str| {
         made(checks)
             .event(120, What::ProcessSeen(Box::new(super::kernel_process(20))))
-            .event(300, What::ProcessGone { pid: 20, start_ticks: 1020 })
+            .event(
+                300,
+                What::ProcessGone {
+                    pid: 20,
+                    start_ticks: 1020,
+                },
+            )
     };
-    table(gone, &[("a.ended: killed", Pass), ("a.ended: exit 0", Fail)]);
-    let alive = |checks: &str| made(checks).event(900, What::Survivors { processes: vec![super::kernel_process(20)] });
-    table(alive, &[("a.ended: alive", Pass), ("a.exited: false", Pass), ("survivors: none", Fail)]);
+    table(
+        gone,
+        &[("a.ended: killed", Pass), ("a.ended: exit 0", Fail)],
+    );
+    let alive = |checks: &str| {
+        made(checks).event(
+            900,
+            What::Survivors {
+                processes: vec![super::kernel_process(20)],
+            },
+        )
+    };
+    table(
+        alive,
+        &[
+            ("a.ended: alive", Pass),
+            ("a.exited: false", Pass),
+            ("survivors: none", Fail),
+        ],
+    );
     table(made, &[("a.ended: killed", NoEvidence)]);
 }
 
@@ -113,14 +138,17 @@ fn several_launches_must_all_be_as_expected_and_can_be_told_apart() {
         if let fake_pi::journal::What::Start(start) = &mut second[0].what {
             start.cwd = "/other".to_owned();
         }
-        Made::of("[{call: {child: a, as: one}}, {call: {child: a, as: two}}]", checks)
-            .life(900)
-            .sent(100, "one", "kit-call-1")
-            .settled(200, "one", json!({"ok": true, "answer": "kit-call-1"}))
-            .sent(201, "two", "kit-call-2")
-            .settled(300, "two", json!({"ok": true, "answer": "kit-call-2"}))
-            .journal(second)
-            .journal(child(20, 110, "kit-call-1"))
+        Made::of(
+            "[{call: {child: a, as: one}}, {call: {child: a, as: two}}]",
+            checks,
+        )
+        .life(900)
+        .sent(100, "one", "kit-call-1")
+        .settled(200, "one", json!({"ok": true, "answer": "kit-call-1"}))
+        .sent(201, "two", "kit-call-2")
+        .settled(300, "two", json!({"ok": true, "answer": "kit-call-2"}))
+        .journal(second)
+        .journal(child(20, 110, "kit-call-1"))
     };
     table(
         made,

@@ -97,7 +97,14 @@ fn an_answer_on_the_level_of_the_protocol_is_no_success() {
         Made::of("[{call: {}}]", checks)
             .life(500)
             .sent(10, "call", "kit-call-1")
-            .event(20, What::Response { call: "call".to_owned(), result: None, error: Some(error) })
+            .event(
+                20,
+                What::Response {
+                    call: "call".to_owned(),
+                    result: None,
+                    error: Some(error),
+                },
+            )
     };
     table(
         made,

@@ -35,7 +35,12 @@ fn what_is_left_is_named() {
             .sent(10, "call", "kit-call-1")
             .settled(20, "call", json!({}))
             .journal(trap)
-            .event(900, What::Survivors { processes: vec![kernel_process(20)] })
+            .event(
+                900,
+                What::Survivors {
+                    processes: vec![kernel_process(20)],
+                },
+            )
             .event(901, What::Leftovers { files })
     };
     table(
@@ -75,11 +80,27 @@ fn a_subject() {
             ("subject.memory-growth: {at-most: 5000}", Pass),
             ("subject.memory-growth: {below: 4KiB}", Fail),
             ("subject.sample.late.fds: 9", Pass),
-            ("subject.sample.late.fds: {same-as: subject.sample.auto.fds}", Pass),
+            (
+                "subject.sample.late.fds: {same-as: subject.sample.auto.fds}",
+                Pass,
+            ),
+            (
+                "subject.sample.late.rss: {at-most: subject.sample.auto.rss}",
+                Fail,
+            ),
+            (
+                "subject.sample.auto.rss: {at-most: subject.sample.late.rss}",
+                Pass,
+            ),
+            ("subject.pid: 10", Pass),
+            ("subject.pgid: 10", Fail),
             ("subject.sample.late.children: 0", Fail),
             ("subject.sample.late.zombies: 0", Pass),
             ("subject.sample.late.threads: 2", Pass),
-            ("subject.sample.late.rss: {differs-from: subject.sample.auto.rss}", Pass),
+            (
+                "subject.sample.late.rss: {differs-from: subject.sample.auto.rss}",
+                Pass,
+            ),
             ("subject.sample.late.peak-rss: 1", Fail),
             ("subject.zombies-at-end: 0", Pass),
             ("subject.zombies-at-end: {above: 0}", Fail),
@@ -90,7 +111,11 @@ fn a_subject() {
 #[test]
 fn a_subject_that_still_runs_has_no_exit_code() {
     let made = |checks: &str| {
-        let started = What::SubjectStarted { subject: "subject".to_owned(), pid: 10, argv: vec![] };
+        let started = What::SubjectStarted {
+            subject: "subject".to_owned(),
+            pid: 10,
+            argv: vec![],
+        };
         Made::of("[]", checks).event(0, started)
     };
     table(

@@ -1,5 +1,11 @@
-//! Scenarios: the schema, and loading them with axes expanded.
+//! Scenarios: the schema, loading, and expansion of axes.
+
+mod axes;
+mod load;
 mod planned;
 mod schema;
+
+pub use axes::AxesError;
+pub use load::{LoadError, Loaded, embedded, embedded_open, expand, from_path, parse};
 pub use planned::Planned;
 pub use schema::*;

@@ -23,6 +23,25 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+/// Implements `Deserialize` for an enum of a short and a long form: the shape of the value decides, so that what is
+/// wrong inside is told in the words of that form. (serde's own untagged enums only say that nothing matched.)
+#[macro_export]
+macro_rules! by_shape {
+    ($type:ident, $what:literal, $($shape:pat => $variant:ident),+ $(,)?) => {
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                use serde::de::Error;
+                let value = serde_json::Value::deserialize(deserializer)?;
+                match &value {
+                    $($shape => serde_json::from_value(value).map(Self::$variant).map_err(D::Error::custom),)+
+                    #[allow(unreachable_patterns)]
+                    _ => Err(D::Error::custom(concat!("expected ", $what))),
+                }
+            }
+        }
+    };
+}
+
 /// All children that one folder's fake-pi may be asked to play.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -32,7 +51,7 @@ pub struct Script {
 }
 
 /// One child: a plain list of acts, or acts with a flavour and a mark of its own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Child {
     /// Just the acts.
@@ -40,6 +59,8 @@ pub enum Child {
     /// Acts with settings.
     Full(FullChild),
 }
+
+by_shape!(Child, "a list of acts, or a map with `acts`", Value::Array(_) => Acts, Value::Object(_) => Full);
 
 /// A child with settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -195,7 +216,7 @@ pub enum Command {
 pub struct Always(pub bool);
 
 /// A model reply: a text alone, or with details.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Reply {
     /// The text; it stops naturally.
@@ -203,6 +224,8 @@ pub enum Reply {
     /// With details.
     Full(Box<FullReply>),
 }
+
+by_shape!(Reply, "a text, or a map", Value::String(_) => Text, Value::Object(_) => Full);
 
 /// A model reply with details. Nothing given means an empty text with a natural stop.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -386,7 +409,7 @@ pub struct Ask {
 }
 
 /// Bytes as they are: a text alone, or with details.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Raw {
     /// These characters as UTF-8; no LF is added.
@@ -394,6 +417,8 @@ pub enum Raw {
     /// With details.
     Full(FullRaw),
 }
+
+by_shape!(Raw, "a text, or a map", Value::String(_) => Text, Value::Object(_) => Full);
 
 /// Bytes with details.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -505,7 +530,7 @@ pub struct Firehose {
 }
 
 /// Wait for a time or a fact.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Wait {
     /// This long.
@@ -513,6 +538,13 @@ pub enum Wait {
     /// Until this.
     Until(WaitFor),
 }
+
+by_shape!(
+    Wait,
+    "a time, or a map with what to wait for",
+    Value::String(_) | Value::Number(_) => For,
+    Value::Object(_) => Until
+);
 
 /// A fact to wait for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,6 +4,7 @@
 //! names a subject's tool; the adapter maps them.
 
 use fake_pi::act::{Child, Signal, Size, Span};
+use fake_pi::by_shape;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,7 @@ pub struct Scenario {
 }
 
 /// The values of one axis.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Axis {
     /// Values that name themselves: `name[cut=7]`. The string `$profiles` stands for all profiles of the adapter.
@@ -54,6 +55,8 @@ pub enum Axis {
     /// Values by name, for those that are too long to stand in a name: `name[fault=no-model]`.
     Named(IndexMap<String, Value>),
 }
+
+by_shape!(Axis, "a list of values, or a map of named values", Value::Array(_) => Values, Value::Object(_) => Named);
 
 fn is_false(b: &bool) -> bool {
     !*b
@@ -118,7 +121,7 @@ pub enum ChildBinary {
 }
 
 /// Content of a file in `setup.files`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum FileContent {
     /// Text as it is.
@@ -128,6 +131,14 @@ pub enum FileContent {
     /// A folder.
     Folder(()),
 }
+
+by_shape!(
+    FileContent,
+    "a text, a map, or nothing for a folder",
+    Value::String(_) => Text,
+    Value::Object(_) => Full,
+    Value::Null => Folder
+);
 
 /// A file with details.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -195,6 +206,7 @@ pub struct Spawn {
     /// Agent or profile; default: the adapter's `default-profile`. `all` is not a name: see `{{profile}}` axes.
     pub profile: Option<String>,
     /// Task text; the marks are put before it. Default: a short sentence.
+    #[serde(deserialize_with = "present")]
     pub task: Option<TaskText>,
     /// Working directory.
     pub cwd: Option<String>,
@@ -210,8 +222,17 @@ pub struct Spawn {
     pub on: Option<String>,
 }
 
+/// A key that is there counts, also with the value `null`.
+fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
 /// The task of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum TaskText {
     /// Text.
@@ -222,6 +243,14 @@ pub enum TaskText {
     Missing(()),
 }
 
+by_shape!(
+    TaskText,
+    "a text, a map with `bytes`, or nothing",
+    Value::String(_) => Text,
+    Value::Object(_) => Sized,
+    Value::Null => Missing
+);
+
 /// A task of an exact size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -231,7 +260,7 @@ pub struct SizedTask {
 }
 
 /// Abort one call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Abort {
     /// The call's name.
@@ -239,6 +268,8 @@ pub enum Abort {
     /// With details.
     Full(FullAbort),
 }
+
+by_shape!(Abort, "the name of a call, or a map", Value::String(_) => Call, Value::Object(_) => Full);
 
 /// Abort with details.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -252,7 +283,7 @@ pub struct FullAbort {
 }
 
 /// A fact to wait for. Every wait has the adapter's `patience` (default 30 s); running out of it is noted and the scenario goes on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum WaitStep {
     /// `CALL.settled`, `CHILD.started`, `CHILD.task`, `CHILD.reached.NAME`, `CHILD.exited`, `CHILD.signal.TERM`, `CHILD.stdin.abort`,
@@ -261,6 +292,8 @@ pub enum WaitStep {
     /// All of them.
     All(Vec<String>),
 }
+
+by_shape!(WaitStep, "a fact, or a list of facts", Value::String(_) => Fact, Value::Array(_) => All);
 
 /// Something with a name, on a subject.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

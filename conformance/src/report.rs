@@ -7,6 +7,8 @@ mod human;
 mod json;
 mod junit;
 mod progress;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::path::PathBuf;

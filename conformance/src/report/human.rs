@@ -139,6 +139,8 @@ impl<W: Write> Human<W> {
                 finished.area, finished.scenario
             )?;
         }
+        // The worst last, where the eye is when the run has ended.
+        self.bad.sort_by_key(|finished| finished.verdict);
         for finished in std::mem::take(&mut self.bad) {
             self.in_full(&finished)?;
         }

@@ -5,6 +5,7 @@ pub mod baseline;
 pub mod bundle;
 pub mod catalogue;
 pub mod check;
+pub mod cli;
 pub mod clock;
 pub mod coverage;
 pub mod evidence;

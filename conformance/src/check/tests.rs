@@ -2,6 +2,7 @@
 
 mod children;
 mod claims;
+mod embedded;
 mod invariants;
 mod kernel;
 mod language;

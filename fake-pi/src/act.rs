@@ -607,6 +607,32 @@ pub enum Signal {
     Chld,
 }
 
+impl Signal {
+    /// Its number.
+    pub fn number(self) -> i32 {
+        use nix::sys::signal::Signal as Kernel;
+        let signal = match self {
+            Self::Hup => Kernel::SIGHUP,
+            Self::Int => Kernel::SIGINT,
+            Self::Quit => Kernel::SIGQUIT,
+            Self::Abrt => Kernel::SIGABRT,
+            Self::Kill => Kernel::SIGKILL,
+            Self::Usr1 => Kernel::SIGUSR1,
+            Self::Segv => Kernel::SIGSEGV,
+            Self::Usr2 => Kernel::SIGUSR2,
+            Self::Pipe => Kernel::SIGPIPE,
+            Self::Term => Kernel::SIGTERM,
+            Self::Chld => Kernel::SIGCHLD,
+        };
+        signal as i32
+    }
+
+    /// Its short name, as in scripts and journals.
+    pub fn name(self) -> String {
+        crate::start::signal_name(self.number())
+    }
+}
+
 /// A process below the child. It journals its own start, its signals and (when it can) its end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -659,7 +685,9 @@ impl std::str::FromStr for Span {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is not a time; write it like `500ms`, `1s` or `2m`");
         let text = text.trim();
-        let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+        let split = text
+            .find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(text.len());
         let number: f64 = text[..split].trim().parse().map_err(|_| wrong())?;
         let millis = match &text[split..] {
             "" | "ms" => number,
@@ -685,13 +713,21 @@ impl std::str::FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a size; write it like `51200`, `64KiB` or `8MiB+1`");
-        let (base, delta) = match text.trim().char_indices().skip(1).find(|(_, c)| "+-".contains(*c)) {
+        let wrong =
+            || format!("`{text}` is not a size; write it like `51200`, `64KiB` or `8MiB+1`");
+        let (base, delta) = match text
+            .trim()
+            .char_indices()
+            .skip(1)
+            .find(|(_, c)| "+-".contains(*c))
+        {
             Some((at, _)) => (&text.trim()[..at], text.trim()[at..].replace(' ', "")),
             None => (text.trim(), "0".into()),
         };
         let base = base.trim();
-        let split = base.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(base.len());
+        let split = base
+            .find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(base.len());
         let number: u64 = base[..split].trim().parse().map_err(|_| wrong())?;
         let unit = match &base[split..] {
             "" | "B" => 1,
@@ -701,7 +737,11 @@ impl std::str::FromStr for Size {
             _ => return Err(wrong()),
         };
         let delta: i64 = delta.parse().map_err(|_| wrong())?;
-        number.checked_mul(unit).and_then(|n| n.checked_add_signed(delta)).map(Self).ok_or_else(wrong)
+        number
+            .checked_mul(unit)
+            .and_then(|n| n.checked_add_signed(delta))
+            .map(Self)
+            .ok_or_else(wrong)
     }
 }
 
@@ -752,5 +792,13 @@ macro_rules! text_or_number {
     };
 }
 
-text_or_number!(Span, "Span", "a time such as 500ms, 1s or 2m (a plain number is milliseconds)");
-text_or_number!(Size, "Size", "a size such as 51200, 64KiB or 8MiB+1 (a plain number is bytes)");
+text_or_number!(
+    Span,
+    "Span",
+    "a time such as 500ms, 1s or 2m (a plain number is milliseconds)"
+);
+text_or_number!(
+    Size,
+    "Size",
+    "a size such as 51200, 64KiB or 8MiB+1 (a plain number is bytes)"
+);

@@ -4,7 +4,12 @@
 //! straight to the file: a killed process loses nothing that was already written. Times are `CLOCK_MONOTONIC`
 //! nanoseconds, the clock that the runner uses too, so all witnesses stand on one line.
 
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
 use indexmap::IndexMap;
+use nix::time::{ClockId, clock_gettime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -153,4 +158,58 @@ pub struct Descriptor {
     pub fd: i32,
     /// What it is, such as `pipe:[123]`.
     pub target: String,
+}
+
+/// Longest text that an entry carries whole, in bytes.
+pub const TEXT_LIMIT: usize = 4096;
+
+/// `CLOCK_MONOTONIC`, nanoseconds.
+pub fn now_ns() -> u64 {
+    // The clock is always there on Linux; zero would only show an entry at the wrong place.
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| {
+        time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+    })
+}
+
+/// At most [`TEXT_LIMIT`] bytes of a text, cut at a character.
+pub fn bounded(text: &str) -> String {
+    text[..text.floor_char_boundary(TEXT_LIMIT)].to_owned()
+}
+
+/// Writes the journal of this process.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    pid: i32,
+}
+
+impl Journal {
+    /// Makes the journal of this process in `folder`, and the folder too. `start` is its first entry.
+    ///
+    /// # Errors
+    /// When the file cannot be made or written.
+    pub fn create(folder: &Path, start: Start) -> io::Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let pid = nix::unistd::getpid().as_raw();
+        let path = folder.join(format!("{pid}-{}.jsonl", start.start_ticks));
+        // Rust opens files close-on-exec, so no descendant inherits it.
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let journal = Self { file, pid };
+        journal.write(What::Start(Box::new(start)));
+        Ok(journal)
+    }
+
+    /// Writes one entry with one `write` call.
+    pub fn write(&self, what: What) {
+        let entry = Entry {
+            t_ns: now_ns(),
+            pid: self.pid,
+            what,
+        };
+        if let Ok(mut line) = serde_json::to_vec(&entry) {
+            line.push(b'\n');
+            // A full disk loses the witness, not the act; the runner sees that the journal stops.
+            let _ = (&self.file).write_all(&line);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// A moment (milliseconds since 1970) as Pi writes it: `2026-12-01T00:42:28.670Z`.
-pub(super) fn iso(ms: u64) -> String {
+pub fn iso(ms: u64) -> String {
     let at = i64::try_from(ms)
         .ok()
         .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());

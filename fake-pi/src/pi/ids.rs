@@ -1,7 +1,7 @@
 //! Where a session's identifiers come from: outside, so that the session itself stays a function of its inputs.
 
 /// Makes identifiers.
-pub trait Ids {
+pub trait Ids: Send {
     /// A uuid in its usual form: sessions, UI requests.
     fn uuid(&mut self) -> String;
     /// Eight hexadecimal digits: session entries.

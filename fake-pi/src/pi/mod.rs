@@ -51,6 +51,7 @@ pub mod tools;
 mod turn;
 pub mod usage;
 
+pub use entries::iso;
 pub use ids::{Counting, Ids};
 pub use message::ToolCall;
 pub use options::{Api, CompactionSettings, Cost, Mode, Model, Options, RetrySettings, ToolSpec};

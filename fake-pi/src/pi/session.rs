@@ -60,6 +60,8 @@ pub enum Input<'a> {
     BashEnd(Option<i32>),
     /// A timer has expired.
     Timer(TimerId),
+    /// A run begins again without a prompt (a script whose child speaks on after the end of a run).
+    Again,
     /// An extension acts on its own, outside any moment (a script's `ask` act).
     Deeds(Vec<Deed>),
 }
@@ -248,6 +250,16 @@ impl Session {
         self.phase == Phase::Idle && self.handler.is_none()
     }
 
+    /// Whether an answer has begun and not ended.
+    pub fn is_streaming(&self) -> bool {
+        self.phase == Phase::Streaming
+    }
+
+    /// Whether a failed answer is about to be tried again.
+    pub fn waits_for_retry(&self) -> bool {
+        self.phase == Phase::RetryWait
+    }
+
     /// Takes one input in. `now` is in milliseconds since 1970 and never goes back.
     pub fn handle(&mut self, input: Input<'_>, now: u64) -> Vec<Output> {
         self.now = self.now.max(now);
@@ -279,6 +291,8 @@ impl Session {
             Input::Timer(TimerId::Retry) => self.retry_now(),
             Input::Timer(TimerId::HiddenRetry) => self.request_again(),
             Input::Timer(TimerId::Dialog) => self.dialog_answered(None),
+            Input::Again if self.phase == Phase::Idle => self.start_run(None, false),
+            Input::Again => {}
             Input::Deeds(deeds) => self.deeds(deeds),
         }
     }

@@ -415,7 +415,7 @@ pub enum Raw {
     /// These characters as UTF-8; no LF is added.
     Text(String),
     /// With details.
-    Full(FullRaw),
+    Full(Box<FullRaw>),
 }
 
 by_shape!(Raw, "a text, or a map", Value::String(_) => Text, Value::Object(_) => Full);

@@ -35,7 +35,7 @@ pub fn repeat(repeat: &Repeat) -> String {
 pub fn raw(raw: &Raw) -> Result<Vec<u8>, String> {
     let full = match raw {
         Raw::Text(text) => return Ok(text.clone().into_bytes()),
-        Raw::Full(full) => full,
+        Raw::Full(full) => full.as_ref(),
     };
     let FullRaw {
         text,

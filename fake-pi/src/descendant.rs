@@ -65,11 +65,11 @@ pub fn spawn(act: &act::Descendant, folder: &Path) -> Result<i32, String> {
     let ready = ready.join(token);
     let deadline = Instant::now() + READY_LIMIT;
     loop {
-        if let Ok(pid) = std::fs::read_to_string(&ready) {
-            if let Ok(pid) = pid.trim().parse() {
-                let _ = std::fs::remove_file(&ready);
-                return Ok(pid);
-            }
+        if let Ok(pid) = std::fs::read_to_string(&ready)
+            && let Ok(pid) = pid.trim().parse()
+        {
+            let _ = std::fs::remove_file(&ready);
+            return Ok(pid);
         }
         if Instant::now() > deadline {
             return Err("a descendant did not get ready".to_owned());
@@ -106,10 +106,10 @@ fn command(orders: &Orders) -> Result<Command, String> {
 
 /// The descendant's own program.
 pub fn main(args: &[OsString]) -> ExitCode {
-    if let [word, line, ..] = args {
-        if word == SHELL {
-            return become_shell(line);
-        }
+    if let [word, line, ..] = args
+        && word == SHELL
+    {
+        return become_shell(line);
     }
     let argv: Vec<OsString> = std::env::args_os().take(2).collect();
     let orders = args
@@ -196,14 +196,14 @@ fn live(orders: &Orders, argv: &[OsString]) -> ExitCode {
             });
             return ExitCode::SUCCESS;
         }
-        if let Some(text) = &writes {
-            if let Err(error) = write_to(act, text) {
-                journal.write(What::WriteFailed {
-                    stream: "stdout".to_owned(),
-                    error: error.to_string(),
-                });
-                writes = None;
-            }
+        if let Some(text) = &writes
+            && let Err(error) = write_to(act, text)
+        {
+            journal.write(What::WriteFailed {
+                stream: "stdout".to_owned(),
+                error: error.to_string(),
+            });
+            writes = None;
         }
         let wait = if writes.is_some() {
             left.min(every)

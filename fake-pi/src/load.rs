@@ -63,13 +63,7 @@ pub fn parse(file: &str, text: &str) -> Result<Script, Report> {
         let error = error.without_snippet();
         let location = error.location();
         let (line, column) = location.map_or((1, 1), |at| (at.line(), at.column()));
-        let rendered = error.render();
-        let message = rendered
-            .split(" at line ")
-            .next()
-            .unwrap_or(&rendered)
-            .trim_end_matches('.');
-        let (message, help, word) = explain(message);
+        let (message, help, word) = explain(error);
         // Inside an act the parser only knows where the child begins; the wrong word itself stands further down.
         let from = byte_of(text, line, column);
         let offset = word
@@ -84,17 +78,34 @@ pub fn parse(file: &str, text: &str) -> Result<Script, Report> {
 }
 
 /// serde's words in ours: the message, what to write instead, and the wrong word itself.
-fn explain(message: &str) -> (String, Option<String>, Option<String>) {
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let unknown = message.contains("unknown variant") || message.contains("unknown field");
-    let Some((word, known)) = quoted.split_first().filter(|_| unknown) else {
-        return (message.to_owned(), None, None);
-    };
-    let what = if message.contains("unknown field") {
-        "key "
-    } else {
-        ""
-    };
+fn explain(error: &serde_saphyr::Error) -> (String, Option<String>, Option<String>) {
+    use serde_saphyr::Error;
+    match error {
+        Error::SerdeUnknownField {
+            field, expected, ..
+        } => unknown("key ", field, expected),
+        Error::SerdeUnknownVariant {
+            variant, expected, ..
+        } => unknown("", variant, expected),
+        other => {
+            // What an act says about itself comes as text (see `by_shape!`).
+            let rendered = other.render();
+            let message = rendered.split(" at line ").next().unwrap_or(&rendered);
+            let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+            match quoted.split_first() {
+                Some((word, known)) if message.contains("unknown field") => {
+                    unknown("key ", word, known)
+                }
+                Some((word, known)) if message.contains("unknown variant") => {
+                    unknown("", word, known)
+                }
+                _ => (message.trim_end_matches('.').to_owned(), None, None),
+            }
+        }
+    }
+}
+
+fn unknown(what: &str, word: &str, known: &[&str]) -> (String, Option<String>, Option<String>) {
     let near = known
         .iter()
         .map(|right| (strsim::jaro_winkler(word, right), right))
@@ -107,7 +118,7 @@ fn explain(message: &str) -> (String, Option<String>, Option<String>) {
     (
         format!("there is no {what}`{word}`"),
         Some(help),
-        Some((*word).to_owned()),
+        Some(word.to_owned()),
     )
 }
 

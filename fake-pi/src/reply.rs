@@ -257,12 +257,12 @@ mod tests {
 
     #[test]
     fn an_error_before_any_text_fails_the_request_itself() {
-        let failed = pieces(&reply("{error: no}"), &Known::default(), 1);
+        let failed = pieces(&reply("{error: refused}"), &Known::default(), 1);
         assert_eq!(
             failed,
-            [ModelPiece::Fail(Failure::Text("no".into(), false))]
+            [ModelPiece::Fail(Failure::Text("refused".into(), false))]
         );
-        let later = pieces(&reply("{text: half, error: no}"), &Known::default(), 1);
+        let later = pieces(&reply("{text: half, error: refused}"), &Known::default(), 1);
         assert_eq!(later.first(), Some(&ModelPiece::Begin));
     }
 

@@ -375,7 +375,7 @@ impl Session {
             .fold(0.0, |a, b| a + b);
         let total = sum("input") + sum("output") + sum("cacheRead") + sum("cacheWrite");
         let context = answers()
-            .last()
+            .next_back()
             .and_then(|message| message["usage"]["totalTokens"].as_u64())
             .unwrap_or(0);
         let window = self.options.model.context_window;

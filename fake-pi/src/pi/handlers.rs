@@ -211,10 +211,8 @@ impl Session {
             self.out.push(Output::Disarm(TimerId::Dialog));
         }
         match deed {
-            Deed::Gate(request, refusal) => {
-                if request.answer(response) != Value::Bool(true) {
-                    return self.returned(handler.then, Some(refusal));
-                }
+            Deed::Gate(request, refusal) if request.answer(response) != Value::Bool(true) => {
+                return self.returned(handler.then, Some(refusal));
             }
             Deed::Ask(request) => handler.answers.push(request.answer(response)),
             _ => {}

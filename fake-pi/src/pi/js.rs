@@ -36,13 +36,13 @@ pub fn append(text: &mut String, more: &str) {
         .filter(|unit| *unit < 0xdc00);
     let mut rest = more.chars();
     let low = rest.next().and_then(carried).filter(|unit| *unit >= 0xdc00);
-    if let (Some(high), Some(low)) = (high, low) {
-        if let Some(Ok(joined)) = char::decode_utf16([high, low]).next() {
-            text.pop();
-            text.push(joined);
-            text.push_str(rest.as_str());
-            return;
-        }
+    if let (Some(high), Some(low)) = (high, low)
+        && let Some(Ok(joined)) = char::decode_utf16([high, low]).next()
+    {
+        text.pop();
+        text.push(joined);
+        text.push_str(rest.as_str());
+        return;
     }
     text.push_str(more);
 }

@@ -184,10 +184,10 @@ impl Message {
                 changes.push(Change::Delta(at, text.clone()));
             }
             ModelPiece::Signature(more) => {
-                if let Some(at) = self.find(|block| matches!(block, Block::Thinking { .. })) {
-                    if let Block::Thinking { signature, .. } = &mut self.blocks[at].0 {
-                        signature.push_str(more);
-                    }
+                if let Some(at) = self.find(|block| matches!(block, Block::Thinking { .. }))
+                    && let Block::Thinking { signature, .. } = &mut self.blocks[at].0
+                {
+                    signature.push_str(more);
                 }
             }
             ModelPiece::ToolStart { id, name } => {

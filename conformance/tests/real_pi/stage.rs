@@ -161,7 +161,7 @@ impl Drop for Stage {
 pub async fn until(patience: Duration, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + patience;
     while !holds() && Instant::now() < end {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

@@ -8,7 +8,8 @@
 //! Validation is strict, and whatever is wrong stops every delegation: a profile that silently lost its read-only tool
 //! list is worse than none. All faults are reported together, each with its place and with what to write instead.
 //!
-//! [`parse`] is pure: text in, definitions or diagnostics out. [`read`](mod@read) touches the file system: bounded
+//! [`parse`] is pure: text in, definitions or diagnostics out; so is [`layer`], which lays them over one another.
+//! [`read`](mod@read) touches the file system: bounded
 //! reading, and the canonical paths of extensions and skills.
 
 use std::fmt;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use crate::profile::{Origin, Registry};
 
 pub mod json;
+pub mod layer;
 pub mod parse;
 pub mod read;
 
@@ -206,7 +208,7 @@ pub fn load(locations: &Locations) -> Result<Config, Diagnostics> {
         }
     }
     // Layers are merged even when one of them is faulty, so that one start shows everything that is wrong.
-    let merged = match parse::merge(layers) {
+    let merged = match layer::merge(layers) {
         Ok((profiles, limits)) => Some(Config {
             profiles,
             limits,

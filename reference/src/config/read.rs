@@ -6,7 +6,8 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::parse::{self, Definition, Entry, Layer, Written};
+use super::layer::{Entry, Layer};
+use super::parse::{self, Definition, Written};
 use super::{Diagnostic, SIZE_LIMIT, clip, within};
 use crate::profile::{Origin, Profile};
 

@@ -4,17 +4,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
-use nix::sys::signal::Signal;
 use reference::profile::{BUNDLED, Registry};
 use serde_json::{Value, json};
 
+mod ending;
+#[path = "../support/mod.rs"]
 mod support;
-use support::{
-    Place, Server, call, cancel, definition, initialize, not_executable, runs, wait_for,
-};
+use support::{Place, Server, call, cancel, definition, initialize, not_executable, runs};
 
 /// What a result says in data: outcome and reason.
 fn verdict(result: &Value) -> (&str, &str) {
@@ -512,91 +510,6 @@ fn junk_on_the_input_does_not_end_the_session() {
     );
 }
 
-// shows: deadline.no-lingering-timers
-#[test]
-fn an_idle_session_ends_with_its_input() {
-    let place = Place::new();
-    let mut server = Server::start(place.command(&["mcp"]));
-    assert_eq!(
-        verdict(&server.call(1, json!({"task": "t", "profile": "worker"}))),
-        ("success", "")
-    );
-    server.close_input();
-    let (status, rest, stderr) = server.ended();
-    assert_eq!(
-        (status.code(), rest, stderr.as_str()),
-        (Some(0), vec![], "")
-    );
-    // And so does one that was never opened.
-    let mut server = Server::bare(place.command(&["mcp"]));
-    server.close_input();
-    assert_eq!(server.ended().0.code(), Some(0));
-}
-
-// shows: cancel.child-gone-after-parent-death
-#[test]
-fn closing_the_input_ends_what_runs_and_says_so() {
-    let place = Place::new();
-    let mut server = Server::start(place.command(&["mcp"]));
-    server.send(&[call(1, json!({"task": "hang", "profile": "worker"}))]);
-    let (child, its_child) = place.hanging();
-    server.close_input();
-    let (status, rest, _) = server.ended();
-    assert_eq!(status.code(), Some(0));
-    assert_eq!(verdict(&rest[0]["result"]), ("cancelled", "shutdown"));
-    assert_eq!(rest.len(), 1);
-    assert!(!runs(child) && !runs(its_child));
-}
-
-// shows: field.delegator-signalled
-#[test]
-fn a_signal_ends_what_runs_and_then_the_server() {
-    for signal in [
-        Signal::SIGHUP,
-        Signal::SIGINT,
-        Signal::SIGTERM,
-        Signal::SIGQUIT,
-    ] {
-        let place = Place::new();
-        let mut server = Server::start(place.command(&["mcp"]));
-        server.send(&[call(1, json!({"task": "hang", "profile": "worker"}))]);
-        let (child, its_child) = place.hanging();
-        server.signal(signal);
-        let (status, rest, _) = server.ended();
-        assert_eq!(status.signal(), Some(signal as i32));
-        assert!(!runs(child) && !runs(its_child), "{signal}");
-        assert_eq!(verdict(&rest[0]["result"]), ("cancelled", "shutdown"));
-    }
-}
-
-#[test]
-fn results_are_written_also_when_the_end_takes_its_time() {
-    for signal in [None, Some(Signal::SIGTERM)] {
-        let place = Place::new();
-        let mut server = Server::start(place.command(&["mcp"]));
-        server.send(&[call(
-            1,
-            json!({"task": "stubborn hang", "profile": "worker"}),
-        )]);
-        let (child, its_child) = place.hanging();
-        match signal {
-            None => server.close_input(),
-            Some(signal) => server.signal(signal),
-        }
-        let (status, rest, _) = server.ended();
-        assert_eq!(
-            (status.signal(), rest.len()),
-            (signal.map(|signal| signal as i32), 1)
-        );
-        assert_eq!(verdict(&rest[0]["result"]), ("cancelled", "shutdown"));
-        assert_eq!(
-            rest[0]["result"]["structuredContent"]["cleanup"]["kill"],
-            true
-        );
-        assert!(!runs(child) && !runs(its_child));
-    }
-}
-
 // shows: config.bad-config-fails-before-delegation
 #[test]
 fn a_faulty_configuration_refuses_every_call_and_says_so_everywhere() {
@@ -683,28 +596,5 @@ fn no_shell_reads_task_folder_or_model() {
     );
     for folder in ["project".to_owned(), format!("project/{odd}")] {
         assert!(!place.path(&folder).join("PWNED").exists());
-    }
-}
-
-#[test]
-fn a_reader_that_went_away_does_not_keep_the_server() {
-    let place = Place::new();
-    let mut command = place.command(&["mcp"]);
-    command
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null());
-    let mut child = command.spawn().unwrap();
-    drop(child.stdout.take());
-    {
-        use std::io::Write as _;
-        let mut input = child.stdin.take().unwrap();
-        let hang = call(1, json!({"task": "hang", "profile": "scout"}));
-        // It may be gone already, which is as good.
-        let _ = writeln!(input, "{}\n{hang}", initialize());
-    }
-    wait_for("the end of the server", || child.try_wait().unwrap());
-    for launch in place.launches() {
-        assert!(!runs(launch.pid));
     }
 }

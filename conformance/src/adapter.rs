@@ -2,8 +2,10 @@
 
 mod load;
 mod schema;
+mod template;
 
 pub use load::{AdapterError, bundled_names, load, parse};
 pub use schema::*;
+pub use template::{Scope, TemplateError};
 
 pub use crate::check::extract::observation as observe;

@@ -1,11 +1,38 @@
-//! `pi-conform`: one executable that carries the suite and the bundled subjects.
+//! One executable with several names: the suite, and everything that the suite starts.
+//!
+//! | started as | is |
+//! |---|---|
+//! | `pi`, `fake-pi`, or anything beside a fake-pi script | fake-pi |
+//! | the name of a bundled subject: `delegate`, `mutant-NAME` | that subject |
+//! | `… warden` | the warden of one subject, when the runner starts it |
+//! | anything else | the command line of the suite |
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use conformance::cli::{self, Bundled, BundledSubject};
 
 fn main() -> ExitCode {
-    cli::main(Bundled {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let name = args.first().map(Path::new).and_then(Path::file_name);
+    let name = name.unwrap_or_default().to_string_lossy().into_owned();
+    if matches!(name.as_str(), "pi" | "fake-pi") || beside_a_script() {
+        return fake_pi::main(args);
+    }
+    let bundled = bundled();
+    if let Some(subject) = bundled.subjects.iter().find(|subject| subject.name == name) {
+        return (subject.main)(args);
+    }
+    if args.get(1).is_some_and(|word| word == "warden") {
+        return conformance::warden::main();
+    }
+    cli::main(bundled)
+}
+
+/// The subjects that this executable carries.
+fn bundled() -> Bundled {
+    Bundled {
         subjects: vec![BundledSubject {
             name: "delegate".to_owned(),
             about: "the bundled reference, a delegator that keeps every promise".to_owned(),
@@ -13,5 +40,14 @@ fn main() -> ExitCode {
             sound: true,
             main: reference::main,
         }],
-    })
+    }
+}
+
+/// A fake-pi script lies beside the executable: then it plays that, whatever its name. Traps are of that sort.
+fn beside_a_script() -> bool {
+    let executable = std::env::current_exe().unwrap_or_default();
+    let folder = executable.parent().unwrap_or(Path::new("/"));
+    ["json", "yaml", "yml"]
+        .iter()
+        .any(|kind| folder.join(format!("fake-pi.script.{kind}")).exists())
 }

@@ -30,7 +30,6 @@ struct State {
     /// Subjects of which nothing more can be expected.
     lost: HashSet<String>,
     samples: HashMap<u64, Option<Snapshot>>,
-    pids: HashMap<String, i32>,
     finished: HashSet<String>,
     survivors: Vec<crate::evidence::Process>,
     stderr: IndexMap<String, Vec<u8>>,
@@ -66,14 +65,8 @@ impl Recorder {
         for fact in facts_of(&what) {
             state.facts.entry(fact).or_insert(t_ns);
         }
-        match &what {
-            What::SubjectStarted { subject, pid, .. } => {
-                state.pids.insert(subject.clone(), *pid);
-            }
-            What::SubjectExited { subject, .. } => {
-                state.lost.insert(subject.clone());
-            }
-            _ => {}
+        if let What::SubjectExited { subject, .. } = &what {
+            state.lost.insert(subject.clone());
         }
         state.push(Event { t_ns, what });
         drop(state);
@@ -138,11 +131,6 @@ impl Recorder {
             .entry(subject.to_owned())
             .or_default()
             .extend_from_slice(bytes);
-    }
-
-    /// Process id of a subject that was started.
-    pub fn pid(&self, subject: &str) -> Option<i32> {
-        self.lock().pids.get(subject).copied()
     }
 
     /// When a fact of a call or subject first held.

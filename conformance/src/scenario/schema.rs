@@ -205,8 +205,8 @@ pub struct Spawn {
     pub name: Option<String>,
     /// Agent or profile; default: the adapter's `default-profile`. `all` is not a name: see `{{profile}}` axes.
     pub profile: Option<String>,
-    /// Task text; the marks are put before it. Default: a short sentence.
-    #[serde(deserialize_with = "present")]
+    /// Task text; the marks are put before it. Default: a short sentence. `null`: the call has no task at all.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskText>,
     /// Working directory.
     pub cwd: Option<String>,

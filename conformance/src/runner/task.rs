@@ -94,10 +94,7 @@ mod tests {
             text("{child: a, task: '  ', unmarked: true}").unwrap(),
             "  "
         );
-        assert_eq!(
-            text("{task: null}"),
-            None
-        );
+        assert_eq!(text("{task: null}"), None);
     }
 
     #[test]

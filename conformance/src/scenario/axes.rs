@@ -70,7 +70,11 @@ pub fn points(document: &Value, adapter: &Adapter) -> Result<Vec<Point>, AxesErr
         let values = labelled(axis, values, adapter, &figures)?;
         points = points
             .iter()
-            .flat_map(|point| values.iter().map(|(label, value)| point.with(axis, label, value)))
+            .flat_map(|point| {
+                values
+                    .iter()
+                    .map(|(label, value)| point.with(axis, label, value))
+            })
             .collect();
     }
     for point in &mut points {
@@ -104,13 +108,20 @@ impl Point {
     pub fn fill(&self, document: &Value) -> Result<Value, AxesError> {
         Ok(match document {
             Value::String(text) => fill_text(text, &self.names)?,
-            Value::Array(items) => {
-                Value::Array(items.iter().map(|item| self.fill(item)).collect::<Result<_, _>>()?)
-            }
+            Value::Array(items) => Value::Array(
+                items
+                    .iter()
+                    .map(|item| self.fill(item))
+                    .collect::<Result<_, _>>()?,
+            ),
             Value::Object(map) => {
                 let mut filled = serde_json::Map::new();
                 for (key, value) in map {
-                    let value = if key == "axes" { value.clone() } else { self.fill(value)? };
+                    let value = if key == "axes" {
+                        value.clone()
+                    } else {
+                        self.fill(value)?
+                    };
                     filled.insert(words(&fill_text(key, &self.names)?), value);
                 }
                 Value::Object(filled)
@@ -144,12 +155,22 @@ fn labelled(
             }
         }
         Value::Object(named) => {
-            found.extend(named.iter().map(|(name, value)| (name.clone(), value.clone())));
+            found.extend(
+                named
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.clone())),
+            );
         }
-        _ => return Err(AxesError::Shape { axis: axis.to_owned() }),
+        _ => {
+            return Err(AxesError::Shape {
+                axis: axis.to_owned(),
+            });
+        }
     }
     if found.is_empty() {
-        return Err(AxesError::Empty { axis: axis.to_owned() });
+        return Err(AxesError::Empty {
+            axis: axis.to_owned(),
+        });
     }
     Ok(found)
 }
@@ -161,7 +182,13 @@ fn label(value: &Value) -> String {
         .chars()
         .take(40)
         .flat_map(|c| c.escape_debug().collect::<Vec<_>>())
-        .map(|c| if c.is_whitespace() || "[],=".contains(c) { '_' } else { c })
+        .map(|c| {
+            if c.is_whitespace() || "[],=".contains(c) {
+                '_'
+            } else {
+                c
+            }
+        })
         .collect();
     if label.is_empty() {
         label.push_str("empty");
@@ -209,7 +236,9 @@ fn template(text: &str) -> Option<(&str, &str, &str)> {
         if let Some(close) = inside.find("}}") {
             let name = inside[..close].trim();
             let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
             if is_name {
                 return Some((&text[..open], name, &inside[close + 2..]));
             }
@@ -224,8 +253,14 @@ fn figures(adapter: &Adapter) -> IndexMap<String, Value> {
     let f = &adapter.figures;
     [
         ("grace", Value::from(f.grace.to_string())),
-        ("post-exit-drain", Value::from(f.post_exit_drain.to_string())),
-        ("post-answer-drain", Value::from(f.post_answer_drain.to_string())),
+        (
+            "post-exit-drain",
+            Value::from(f.post_exit_drain.to_string()),
+        ),
+        (
+            "post-answer-drain",
+            Value::from(f.post_answer_drain.to_string()),
+        ),
         ("output-cap", Value::from(f.output_cap.0)),
         ("extra-text", Value::from(f.extra_text.0)),
         ("record-cap", Value::from(f.record_cap.0)),
@@ -255,7 +290,12 @@ mod tests {
 
     fn expand(document: Value) -> Vec<(String, Value)> {
         let points = points(&document, &adapter()).unwrap();
-        let fill = |point: &Point| (point.suffix.clone(), point.fill(&document).unwrap()["x"].clone());
+        let fill = |point: &Point| {
+            (
+                point.suffix.clone(),
+                point.fill(&document).unwrap()["x"].clone(),
+            )
+        };
         points.iter().map(fill).collect()
     }
 
@@ -264,7 +304,10 @@ mod tests {
         let document = json!({"axes": {"cut": [1, "two"]}, "x": ["{{cut}}", "at {{ cut }}", {"k{{cut}}": null}]});
         let expected = vec![
             ("[cut=1]".to_owned(), json!([1, "at 1", {"k1": null}])),
-            ("[cut=two]".to_owned(), json!(["two", "at two", {"ktwo": null}])),
+            (
+                "[cut=two]".to_owned(),
+                json!(["two", "at two", {"ktwo": null}]),
+            ),
         ];
         assert_eq!(expand(document), expected);
     }
@@ -276,21 +319,36 @@ mod tests {
             "x": ["{{a}}", "{{end.name}}", "{{end.text}}", "{{end.ok}}"]
         });
         let expanded = expand(document);
-        assert_eq!(expanded[0], ("[a=true,end=lf]".into(), json!([true, "lf", "\n", 1])));
-        assert_eq!(expanded[1], ("[a=false,end=lf]".into(), json!([false, "lf", "\n", 1])));
+        assert_eq!(
+            expanded[0],
+            ("[a=true,end=lf]".into(), json!([true, "lf", "\n", 1]))
+        );
+        assert_eq!(
+            expanded[1],
+            ("[a=false,end=lf]".into(), json!([false, "lf", "\n", 1]))
+        );
     }
 
     #[test]
     fn figures_and_profiles_come_from_the_adapter() {
         let document = json!({"axes": {"n-bytes": ["{{record-cap}}-1"], "profile": ["$profiles"]}, "x": "{{n-bytes}} {{profile}}"});
         let expanded = expand(document);
-        assert_eq!(expanded[0], ("[n-bytes=record-cap-1,profile=scout]".into(), json!("8388608-1 scout")));
+        assert_eq!(
+            expanded[0],
+            (
+                "[n-bytes=record-cap-1,profile=scout]".into(),
+                json!("8388608-1 scout")
+            )
+        );
         assert_eq!(expanded[1].1, json!("8388608-1 worker"));
     }
 
     #[test]
     fn without_axes_there_is_one_point_without_a_suffix() {
-        assert_eq!(expand(json!({"x": "plain"})), vec![(String::new(), json!("plain"))]);
+        assert_eq!(
+            expand(json!({"x": "plain"})),
+            vec![(String::new(), json!("plain"))]
+        );
     }
 
     #[test]
@@ -302,13 +360,21 @@ mod tests {
     #[test]
     fn an_unknown_name_is_told_with_the_nearest_one() {
         let document = json!({"axes": {"size": [1]}, "x": "{{sise}}"});
-        let error = points(&document, &adapter()).unwrap()[0].fill(&document).unwrap_err();
-        assert_eq!(error.to_string(), "`{{sise}}` is neither an axis of this scenario nor a figure of the adapter; did you mean `size`?");
+        let error = points(&document, &adapter()).unwrap()[0]
+            .fill(&document)
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`{{sise}}` is neither an axis of this scenario nor a figure of the adapter; did you mean `size`?"
+        );
     }
 
     #[test]
     fn an_axis_without_values_is_refused() {
         let error = points(&json!({"axes": {"size": []}}), &adapter()).unwrap_err();
-        assert_eq!(error.to_string(), "`axes.size` has no values, so nothing would run");
+        assert_eq!(
+            error.to_string(),
+            "`axes.size` has no values, so nothing would run"
+        );
     }
 }

@@ -102,7 +102,8 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), LoadError> {
     }
     for entry in std::fs::read_dir(path).map_err(|source| io(path, source))? {
         let entry = entry.map_err(|source| io(path, source))?.path();
-        let is_scenario = is_yaml(&entry) && entry.file_name().is_some_and(|name| name != "open.yaml");
+        let is_scenario =
+            is_yaml(&entry) && entry.file_name().is_some_and(|name| name != "open.yaml");
         if (entry.is_dir() && !is_other(&entry)) || (entry.is_file() && is_scenario) {
             collect(&entry, files)?;
         }
@@ -118,7 +119,8 @@ fn io(path: &Path, source: std::io::Error) -> LoadError {
 }
 
 fn is_yaml(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "yaml" || end == "yml")
+    path.extension()
+        .is_some_and(|end| end == "yaml" || end == "yml")
 }
 
 fn is_other(path: &Path) -> bool {
@@ -150,9 +152,8 @@ pub fn parse(file: &str, text: &str) -> Result<Loaded, Box<YamlError>> {
         area: area.map_or(String::new(), |area| area.to_string_lossy().into_owned()),
         file: file.to_owned(),
         text: text.to_owned(),
-        scenario: first.ok_or_else(|| {
-            Box::new(YamlError::at(file, text, "nothing to run".into(), None, 0))
-        })?,
+        scenario: first
+            .ok_or_else(|| Box::new(YamlError::at(file, text, "nothing to run".into(), None, 0)))?,
         document,
     })
 }
@@ -162,7 +163,13 @@ pub fn parse(file: &str, text: &str) -> Result<Loaded, Box<YamlError>> {
 /// # Errors
 /// When a template names nothing, or a figure of the adapter does not fit where it is used.
 pub fn expand(loaded: &Loaded, adapter: &Adapter) -> Result<Vec<Planned>, Box<YamlError>> {
-    let Loaded { file, text, document, area, .. } = loaded;
+    let Loaded {
+        file,
+        text,
+        document,
+        area,
+        ..
+    } = loaded;
     let axes = |error: AxesError| axes_error(file, text, &error);
     let points = axes::points(document, adapter).map_err(axes)?;
     points
@@ -182,7 +189,11 @@ pub fn expand(loaded: &Loaded, adapter: &Adapter) -> Result<Vec<Planned>, Box<Ya
 
 /// A filled-in document with its types. The document has no positions any more; they are found again through the path
 /// of the fault and the wrong word in it.
-fn typed<T: DeserializeOwned>(file: &str, text: &str, document: &Value) -> Result<T, Box<YamlError>> {
+fn typed<T: DeserializeOwned>(
+    file: &str,
+    text: &str,
+    document: &Value,
+) -> Result<T, Box<YamlError>> {
     serde_path_to_error::deserialize(document).map_err(|error| {
         let path: Vec<String> = error.path().iter().map(ToString::to_string).collect();
         let message = error.into_inner().to_string();
@@ -206,9 +217,16 @@ fn axes_error(file: &str, text: &str, error: &AxesError) -> Box<YamlError> {
 fn explain(message: &str) -> (String, Option<String>, Option<String>) {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let wrong = |kind: &str, says: &str| {
-        let word = message.starts_with(kind).then(|| quoted.first().copied()).flatten()?;
+        let word = message
+            .starts_with(kind)
+            .then(|| quoted.first().copied())
+            .flatten()?;
         let help = yaml::suggestion(word, quoted.get(1..).unwrap_or_default());
-        Some((format!("there is no {says}`{word}`"), Some(help), Some(word.to_owned())))
+        Some((
+            format!("there is no {says}`{word}`"),
+            Some(help),
+            Some(word.to_owned()),
+        ))
     };
     wrong("unknown field", "key ")
         .or_else(|| wrong("unknown variant", ""))
@@ -246,9 +264,7 @@ fn word_at(text: &str, from: usize, word: &str) -> Option<usize> {
     text[from..]
         .match_indices(word)
         .map(|(at, _)| from + at)
-        .find(|&at| {
-            !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
-        })
+        .find(|&at| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
 }
 
 /// Where the `number`-th item of the block list that begins after `from` stands.
@@ -322,7 +338,10 @@ mod tests {
     fn a_file_becomes_one_scenario_a_point() {
         let loaded = parse("scenarios/area/s.yaml", GOOD).unwrap();
         let planned = expand(&loaded, &any_adapter()).unwrap();
-        let names: Vec<&str> = planned.iter().map(|planned| planned.name.as_str()).collect();
+        let names: Vec<&str> = planned
+            .iter()
+            .map(|planned| planned.name.as_str())
+            .collect();
         assert_eq!(names, ["s[cut=1]", "s[cut=7]"]);
         assert_eq!(planned[0].area, "area");
     }
@@ -330,15 +349,39 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_place_and_the_nearest_right_word() {
         let cases = [
-            ("answer: x", "answr: x", "7:41: there is no `answr` (did you mean `answer`?)"),
-            ("  - call: {child", "  - cal: {child", "9:5: there is no `cal` (did you mean `call`?)"),
-            ("{child: a}", "{chlid: a}", "9:12: there is no key `chlid` (did you mean `child`?)"),
+            (
+                "answer: x",
+                "answr: x",
+                "7:41: there is no `answr` (did you mean `answer`?)",
+            ),
+            (
+                "  - call: {child",
+                "  - cal: {child",
+                "9:5: there is no `cal` (did you mean `call`?)",
+            ),
+            (
+                "{child: a}",
+                "{chlid: a}",
+                "9:12: there is no key `chlid` (did you mean `child`?)",
+            ),
             ("why: w\n", "", "1:1: the key `why` is missing"),
-            ("{{cut}}", "{{cutt}}", "7:25: `{{cutt}}` is neither an axis of this scenario nor a figure of the adapter; did you mean `cut`?"),
-            ("why: w\n", "why: w\nalonee: true\n", "3:1: there is no key `alonee` (did you mean `alone`?)"),
+            (
+                "{{cut}}",
+                "{{cutt}}",
+                "7:25: `{{cutt}}` is neither an axis of this scenario nor a figure of the adapter; did you mean `cut`?",
+            ),
+            (
+                "why: w\n",
+                "why: w\nalonee: true\n",
+                "3:1: there is no key `alonee` (did you mean `alone`?)",
+            ),
         ];
         for (from, to, expected) in cases {
-            assert_eq!(wrong(from, to), format!("scenarios/area/s.yaml:{expected}"), "{to}");
+            assert_eq!(
+                wrong(from, to),
+                format!("scenarios/area/s.yaml:{expected}"),
+                "{to}"
+            );
         }
     }
 

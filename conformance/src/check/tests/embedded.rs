@@ -13,11 +13,15 @@ use crate::verdict::Verdict;
 fn no_check_of_any_scenario_passes_over_no_evidence() {
     let loaded = scenario::embedded().unwrap();
     let mut adapter = adapter();
-    adapter.systems = ["delegator", "delegate", "tidy"].map(str::to_owned).to_vec();
+    adapter.systems = ["delegator", "delegate", "tidy"]
+        .map(str::to_owned)
+        .to_vec();
     let mut judged = 0;
     for loaded in &loaded {
         adapter.capabilities.clone_from(&loaded.scenario.needs);
-        adapter.settings.extend(loaded.scenario.setup.settings.clone());
+        adapter
+            .settings
+            .extend(loaded.scenario.setup.settings.clone());
         for planned in scenario::expand(loaded, &adapter).unwrap() {
             let header = Header {
                 format: FORMAT,
@@ -30,11 +34,24 @@ fn no_check_of_any_scenario_passes_over_no_evidence() {
                 folders: IndexMap::new(),
                 reproduce: String::new(),
             };
-            let evidence = Evidence { header, events: vec![], journals: vec![], stderr: IndexMap::new() };
+            let evidence = Evidence {
+                header,
+                events: vec![],
+                journals: vec![],
+                stderr: IndexMap::new(),
+            };
             let verdict = judge(&evidence);
-            assert!(verdict.verdict == Verdict::NoEvidence, "{} is {:?}", verdict.name, verdict.verdict);
+            assert!(
+                verdict.verdict == Verdict::NoEvidence,
+                "{} is {:?}",
+                verdict.name,
+                verdict.verdict
+            );
             for check in &verdict.checks {
-                let decided = matches!(check.verdict, Verdict::Pass | Verdict::Differs | Verdict::Fail);
+                let decided = matches!(
+                    check.verdict,
+                    Verdict::Pass | Verdict::Differs | Verdict::Fail
+                );
                 assert!(!decided, "{}: {check:#?}", verdict.name);
                 judged += 1;
             }

@@ -10,6 +10,19 @@ use crate::cli::args::Which;
 use crate::coverage::proves;
 use crate::scenario::Planned;
 
+/// Words that a mistyped first argument may have meant: without a command it names a scenario.
+const COMMANDS: [&str; 9] = [
+    "run",
+    "list",
+    "why",
+    "coverage",
+    "lint",
+    "schema",
+    "judge",
+    "mutants",
+    "completions",
+];
+
 /// Scenarios that the options choose, in their order.
 ///
 /// # Errors
@@ -90,8 +103,20 @@ fn shows(planned: &Planned, pattern: &str, matcher: &GlobMatcher) -> bool {
 }
 
 fn unknown(what: &str, word: &str, known: &[&str]) -> Failure {
-    let near = nearest(word, known.iter().copied());
-    let near = near.map_or(String::new(), |near| format!("; nearest is `{near}`"));
+    let commands = if what == "scenario" {
+        &COMMANDS[..]
+    } else {
+        &[]
+    };
+    let near = nearest(word, known.iter().chain(commands).copied());
+    let near = near.map_or(String::new(), |near| {
+        let kind = if commands.contains(&near) {
+            "the command "
+        } else {
+            ""
+        };
+        format!("; nearest is {kind}`{near}`")
+    });
     Failure::usage(format!("no {what} is called `{word}`{near}"))
 }
 

@@ -68,7 +68,7 @@ pub fn context(bundled: &Bundled) -> Result<RunContext, Failure> {
 /// An error with the place that it is about.
 fn diagnostic<E: miette::Diagnostic + Send + Sync + 'static>(error: E) -> Failure {
     let report = format!("{:?}", miette::Report::new(error));
-    Failure::usage(report.trim())
+    Failure::usage(report.trim().trim_start_matches(['×', 'x', ' ']))
 }
 
 /// Ends the run in order at the first SIGINT, SIGTERM or SIGHUP: subjects are ended and folders removed. A second one ends the program.

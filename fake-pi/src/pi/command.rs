@@ -374,10 +374,15 @@ impl Session {
             .filter_map(|message| message["usage"]["cost"]["total"].as_f64())
             .fold(0.0, |a, b| a + b);
         let total = sum("input") + sum("output") + sum("cacheRead") + sum("cacheWrite");
-        let context = answers()
+        let mut context = answers()
             .next_back()
             .and_then(|message| message["usage"]["totalTokens"].as_u64())
             .unwrap_or(0);
+        if context == 0 && self.newer() && !self.transcript.is_empty() {
+            // A provider that counts nothing leaves Pi to guess.
+            let guess = self.transcript.iter().map(super::recovery::estimate).sum::<u64>();
+            context = self.options.overhead + guess;
+        }
         let window = self.options.model.context_window;
         #[expect(
             clippy::cast_precision_loss,
@@ -476,9 +481,16 @@ impl Session {
         self.queue.steering.clear();
         self.queue.follow_up.clear();
         if let Some(file) = &mut self.options.session_file {
-            let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-            let time = super::entries::iso(self.now).replace([':', '.'], "-");
-            *file = format!("{folder}/{time}_{}.jsonl", self.session_id);
+            file.truncate(file.rfind('/').map_or(0, |slash| slash + 1));
+        }
+        self.name_session_file();
+    }
+
+    /// Gives the session file a name when only its folder is known.
+    pub(super) fn name_session_file(&mut self) {
+        let name = format!("{}_{}.jsonl", super::entries::iso(self.now).replace([':', '.'], "-"), self.session_id);
+        if let Some(file) = self.options.session_file.as_mut().filter(|file| file.ends_with('/')) {
+            file.push_str(&name);
         }
     }
 

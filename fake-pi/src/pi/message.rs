@@ -44,12 +44,14 @@ impl ToolCall {
     }
 }
 
-/// Fields that are plain values: a record shows them as they were when Pi took the event up, while `content` and `usage`
-/// are objects and show what has been read by the time the record is written.
+/// Fields that a record shows as they were when Pi took the event up. `content` (and `usage` with the messages API) is an
+/// object that goes on changing: it shows what has been read by the time the record is written.
 #[derive(Debug, Clone)]
 pub struct Scalars {
     stop: String,
     response_id: Option<String>,
+    usage: Value,
+    error: Option<String>,
 }
 
 /// Something that a message update tells.
@@ -74,11 +76,9 @@ pub struct Message {
     api: Api,
     head: Value,
     blocks: Vec<(Block, bool)>,
-    usage: Value,
     scalars: Scalars,
     timestamp: u64,
     raw_stop: Option<String>,
-    error: Option<String>,
     /// The turn was given up before it started: `errorMessage` then stands before `timestamp` (1.6.0).
     never_started: bool,
     thinking_level: String,
@@ -100,14 +100,14 @@ impl Message {
             api: model.api,
             head: json!({"api": model.api.name(), "provider": model.provider, "model": model.id}),
             blocks: Vec::new(),
-            usage: usage::nothing(),
             scalars: Scalars {
                 stop: stop.to_owned(),
                 response_id: None,
+                usage: usage::nothing(),
+                error: None,
             },
             timestamp: now,
             raw_stop: None,
-            error: None,
             never_started: false,
             thinking_level: thinking_level.to_owned(),
             duration: 0,
@@ -122,7 +122,7 @@ impl Message {
         message.fail("aborted", aborted_early(flavour), now);
         message.never_started = flavour == Flavour::V1_6_0;
         if message.never_started {
-            message.error = Some("This operation was aborted".to_owned());
+            message.scalars.error = Some("This operation was aborted".to_owned());
         }
         message
     }
@@ -134,7 +134,7 @@ impl Message {
             ModelPiece::Id(id) => self.scalars.response_id = Some(id.clone()),
             ModelPiece::StartTokens(tokens) | ModelPiece::Tokens(tokens) => {
                 self.tokens = *tokens;
-                self.usage = tokens.record(self.flavour, self.api, &model.cost);
+                self.scalars.usage = tokens.record(self.flavour, self.api, &model.cost);
             }
             ModelPiece::TextBlock if self.api == Api::Messages => {
                 self.open(Block::Text(String::new()), changes)
@@ -273,7 +273,7 @@ impl Message {
             "length" | "max_tokens" => "length",
             "tool_calls" | "function_call" | "tool_use" => "toolUse",
             other => {
-                self.error = Some(format!("Provider finish_reason: {other}"));
+                self.scalars.error = Some(format!("Provider finish_reason: {other}"));
                 "error"
             }
         };
@@ -288,7 +288,7 @@ impl Message {
     /// Ends the message badly: `error` or `aborted`, with its text.
     pub fn fail(&mut self, stop: &str, error: &str, now: u64) {
         self.scalars.stop = stop.to_owned();
-        self.error = Some(error.to_owned());
+        self.scalars.error = Some(error.to_owned());
         self.complete(now);
     }
 
@@ -307,7 +307,7 @@ impl Message {
 
     /// Its `errorMessage`.
     pub fn error(&self) -> Option<&str> {
-        self.error.as_deref()
+        self.scalars.error.as_deref()
     }
 
     /// Its token counts.
@@ -376,14 +376,18 @@ impl Message {
         for (name, field) in self.head.as_object().into_iter().flatten() {
             message[name] = field.clone();
         }
-        message["usage"] = self.usage.clone();
+        let usage = if self.api == Api::Completions { &scalars.usage } else { &self.scalars.usage };
+        message["usage"] = usage.clone();
         message["stopReason"] = json!(scalars.stop);
-        if let (true, Some(error)) = (self.never_started, &self.error) {
+        if let (true, Some(error)) = (self.never_started, &self.scalars.error) {
             message["errorMessage"] = json!(error);
         }
         message["timestamp"] = json!(self.timestamp);
         if let Some(id) = &scalars.response_id {
             message["responseId"] = json!(id);
+        }
+        if let (Flavour::V0_73_1, Some(error)) = (self.flavour, &scalars.error) {
+            message["errorMessage"] = json!(error);
         }
         message
     }
@@ -395,7 +399,7 @@ impl Message {
         if let (true, Some(raw)) = (newer, &self.raw_stop) {
             message["rawStopReason"] = json!(raw);
         }
-        if let (false, Some(error)) = (self.never_started, &self.error) {
+        if let (false, Some(error)) = (self.never_started, &self.scalars.error) {
             message["errorMessage"] = json!(error);
         }
         if newer {
@@ -443,7 +447,7 @@ impl Message {
         let mut event = self.event(change);
         match self.flavour {
             Flavour::V1_6_0 => json!({
-                "type": "message_update", "usage": self.usage, "assistantMessageEvent": event,
+                "type": "message_update", "usage": self.scalars.usage, "assistantMessageEvent": event,
             }),
             Flavour::V0_73_1 => {
                 event["partial"] = self.growing(&self.scalars);

@@ -287,7 +287,8 @@ pub struct Options {
     pub models: Vec<Model>,
     /// `off`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`.
     pub thinking: String,
-    /// The session file; `None` with `--no-session`.
+    /// The session file; `None` with `--no-session`. A path that ends with a slash is a folder (`--session-dir`): the file
+    /// in it is then named as Pi names it.
     pub session_file: Option<String>,
     /// The working directory.
     pub cwd: String,
@@ -299,6 +300,9 @@ pub struct Options {
     pub retry: RetrySettings,
     /// Compaction settings.
     pub compaction: CompactionSettings,
+    /// How many tokens Pi guesses its system prompt and its descriptions of tools at. Their wording is not ours, so the
+    /// number is given: that of a short prompt with `read` and `bash`.
+    pub overhead: u64,
     /// Extensions, in the order of their flags.
     pub extensions: Vec<Extension>,
     /// Why every prompt is refused (a missing key, no model).
@@ -330,6 +334,7 @@ impl Options {
                 .collect(),
             retry: RetrySettings::default(),
             compaction: CompactionSettings::default(),
+            overhead: 340,
             extensions: Vec::new(),
             no_key: None,
             warnings: Vec::new(),

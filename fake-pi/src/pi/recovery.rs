@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::message::Message;
 use super::provider::ModelPiece;
 use super::session::{Output, Phase, Purpose, Session, TimerId};
-use super::usage::Tokens;
+use super::usage::{self, Tokens};
 
 /// A compaction under way.
 #[derive(Debug)]
@@ -14,11 +14,12 @@ pub(super) struct Compaction {
     /// The `id` field of the `compact` command; `None` when Pi compacts by itself.
     command: Option<Option<Value>>,
     first_kept: usize,
+    first_kept_entry: Value,
     tokens_before: u64,
     /// Summaries still to be asked for, and those that came.
     wanted: Vec<Part>,
     parts: Vec<(Part, String)>,
-    spent: Tokens,
+    spent: Vec<Tokens>,
     reply: Message,
 }
 
@@ -196,15 +197,22 @@ impl Session {
         let tokens_before = last
             .and_then(|message| message["usage"]["totalTokens"].as_u64())
             .unwrap_or(0);
+        let first_kept_entry = match cut {
+            Some((kept, _)) => self.entries.of_message(kept),
+            // With nothing to cut off, 0.73.1 keeps from where it kept before.
+            None => self.kept_from.clone().unwrap_or_else(|| self.entries.of_message(0)),
+        };
+        self.kept_from = Some(first_kept_entry.clone());
         self.phase = Phase::Compacting;
         self.compaction = Some(Compaction {
             reason,
             command,
             first_kept: kept,
+            first_kept_entry,
             tokens_before,
             wanted,
             parts: Vec::new(),
-            spent: Tokens::default(),
+            spent: Vec::new(),
             reply: self.blank(),
         });
         self.out.push(Output::WantModel(Purpose::Summary));
@@ -246,13 +254,7 @@ impl Session {
             return;
         };
         let reply = std::mem::replace(&mut compaction.reply, blank);
-        let tokens = reply.tokens();
-        let spent = &mut compaction.spent;
-        spent.input += tokens.input;
-        spent.output += tokens.output;
-        spent.cache_read += tokens.cache_read;
-        spent.cache_write += tokens.cache_write;
-        spent.reasoning += tokens.reasoning;
+        compaction.spent.push(reply.tokens());
         if !compaction.wanted.is_empty() {
             let part = compaction.wanted.remove(0);
             compaction.parts.push((part, reply.text()));
@@ -281,7 +283,7 @@ impl Session {
         if let Some(turn) = part(Part::Turn) {
             summary = format!("{summary}\n\n---\n\n**Turn Context (split turn):**\n\n{turn}");
         }
-        let first_kept = self.entries.of_message(compaction.first_kept);
+        let first_kept = compaction.first_kept_entry.clone();
         let mut result = json!({
             "summary": summary, "firstKeptEntryId": first_kept, "tokensBefore": compaction.tokens_before,
         });
@@ -289,13 +291,11 @@ impl Session {
             .transcript
             .split_off(compaction.first_kept.min(self.transcript.len()));
         if self.newer() {
-            let after = kept.iter().map(estimate).sum::<u64>() + characters(&summary).div_ceil(4);
+            // The summary's message has seven characters around it.
+            let messages = kept.iter().map(estimate).sum::<u64>() + (characters(&summary) + 7).div_ceil(4);
+            let after = self.options.overhead + messages;
             result["estimatedTokensAfter"] = json!(after);
-            result["usage"] = compaction.spent.record(
-                self.options.flavour,
-                self.options.model.api,
-                &self.options.model.cost,
-            );
+            result["usage"] = usage::sum(&compaction.spent, self.options.flavour, &self.options.model);
         }
         result["details"] = json!({"readFiles": [], "modifiedFiles": []});
         self.transcript
@@ -361,7 +361,7 @@ fn characters(text: &str) -> u64 {
 }
 
 /// Pi's guess at a message's tokens: a quarter of its characters.
-fn estimate(message: &Value) -> u64 {
+pub(super) fn estimate(message: &Value) -> u64 {
     let blocks = message["content"]
         .as_array()
         .map(Vec::as_slice)

@@ -170,6 +170,8 @@ pub struct Session {
     /// `abort` commands whose response is owed: their `id` fields.
     pub(super) aborts: Vec<Option<Value>>,
     pub(super) compaction: Option<Compaction>,
+    /// From which entry on the last compaction kept the conversation.
+    pub(super) kept_from: Option<Value>,
     pub(super) handler: Option<Handler>,
     /// A `bash` command that runs: its `id` field and its output.
     pub(super) bash: Option<(Option<Value>, String)>,
@@ -228,6 +230,7 @@ impl Session {
             aborting: false,
             aborts: Vec::new(),
             compaction: None,
+            kept_from: None,
             handler: None,
             bash: None,
             together: None,
@@ -243,6 +246,11 @@ impl Session {
             self.phase,
             Phase::Requested | Phase::Streaming | Phase::Compacting
         ) && self.handler.is_none()
+    }
+
+    /// How many records about what was read of the answer are still to be written (see [`Input::ModelAhead`]).
+    pub fn unwritten(&self) -> usize {
+        self.changes.len()
     }
 
     /// Whether nothing runs: the next prompt would start a run.
@@ -311,6 +319,7 @@ impl Session {
     // ---- start and end ---------------------------------------------------------------------------------------
 
     fn start(&mut self) {
+        self.name_session_file();
         let model =
             json!({"provider": self.options.model.provider, "modelId": self.options.model.id});
         let thinking = json!({"thinkingLevel": self.options.thinking});
@@ -336,7 +345,10 @@ impl Session {
             });
             self.record(header);
         }
-        if !self.moment(Moment::SessionStart, super::handlers::Then::Ready) {
+        if self.moment(Moment::SessionStart, super::handlers::Then::Ready) {
+            return self.next_message();
+        }
+        if self.options.mode == Mode::Rpc {
             // Pi reads no input while a session_start handler waits; with nothing left to do, Node ends the process.
             self.exit(Ending::Code(0));
         }

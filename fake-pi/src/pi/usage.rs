@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::js;
-use super::options::{Api, Cost};
+use super::options::{Api, Cost, Model};
 use crate::act::Flavour;
 
 /// Token counts as Pi keeps them, for one answer. `input` is without cached tokens; `reasoning` is part of `output`.
@@ -50,28 +50,50 @@ impl Tokens {
 
     /// The `usage` object as the provider's numbers make it.
     pub fn record(&self, flavour: Flavour, api: Api, rates: &Cost) -> Value {
-        let [input, output, read, write] = self.costs(rates).map(js::number);
-        let total = js::number(self.cost(rates));
-        let mut usage = json!({
-            "input": self.input,
-            "output": self.output,
-            "cacheRead": self.cache_read,
-            "cacheWrite": self.cache_write,
-        });
-        let newer = flavour == Flavour::V1_6_0;
-        if newer && api == Api::Completions {
-            usage["reasoning"] = json!(self.reasoning);
-        }
-        usage["totalTokens"] = json!(self.total());
-        usage["cost"] = json!({"input": input, "output": output, "cacheRead": read, "cacheWrite": write, "total": total});
-        if newer {
-            usage["cost"]["totalFromProvider"] = json!(false);
-            if api == Api::Messages {
-                usage["cacheWrite1h"] = json!(0);
-            }
-        }
-        usage
+        shape(self, self.costs(rates), self.cost(rates), flavour, api)
     }
+}
+
+/// The `usage` object of several replies together: tokens and costs added one after the other.
+pub fn sum(parts: &[Tokens], flavour: Flavour, model: &Model) -> Value {
+    let mut tokens = Tokens::default();
+    let (mut costs, mut total) = ([0.0; 4], 0.0);
+    for part in parts {
+        tokens.input += part.input;
+        tokens.output += part.output;
+        tokens.cache_read += part.cache_read;
+        tokens.cache_write += part.cache_write;
+        tokens.reasoning += part.reasoning;
+        for (sum, cost) in costs.iter_mut().zip(part.costs(&model.cost)) {
+            *sum += cost;
+        }
+        total += part.cost(&model.cost);
+    }
+    shape(&tokens, costs, total, flavour, model.api)
+}
+
+fn shape(tokens: &Tokens, costs: [f64; 4], total: f64, flavour: Flavour, api: Api) -> Value {
+    let [input, output, read, write] = costs.map(js::number);
+    let mut usage = json!({
+        "input": tokens.input,
+        "output": tokens.output,
+        "cacheRead": tokens.cache_read,
+        "cacheWrite": tokens.cache_write,
+    });
+    let newer = flavour == Flavour::V1_6_0;
+    if newer && api == Api::Completions {
+        usage["reasoning"] = json!(tokens.reasoning);
+    }
+    usage["totalTokens"] = json!(tokens.total());
+    usage["cost"] =
+        json!({"input": input, "output": output, "cacheRead": read, "cacheWrite": write, "total": js::number(total)});
+    if newer {
+        usage["cost"]["totalFromProvider"] = json!(false);
+        if api == Api::Messages {
+            usage["cacheWrite1h"] = json!(0);
+        }
+    }
+    usage
 }
 
 /// The `usage` object before the provider has said anything.

@@ -380,7 +380,11 @@ impl Session {
             .unwrap_or(0);
         if context == 0 && self.newer() && !self.transcript.is_empty() {
             // A provider that counts nothing leaves Pi to guess.
-            let guess = self.transcript.iter().map(super::recovery::estimate).sum::<u64>();
+            let guess = self
+                .transcript
+                .iter()
+                .map(super::recovery::estimate)
+                .sum::<u64>();
             context = self.options.overhead + guess;
         }
         let window = self.options.model.context_window;
@@ -488,8 +492,17 @@ impl Session {
 
     /// Gives the session file a name when only its folder is known.
     pub(super) fn name_session_file(&mut self) {
-        let name = format!("{}_{}.jsonl", super::entries::iso(self.now).replace([':', '.'], "-"), self.session_id);
-        if let Some(file) = self.options.session_file.as_mut().filter(|file| file.ends_with('/')) {
+        let name = format!(
+            "{}_{}.jsonl",
+            super::entries::iso(self.now).replace([':', '.'], "-"),
+            self.session_id
+        );
+        if let Some(file) = self
+            .options
+            .session_file
+            .as_mut()
+            .filter(|file| file.ends_with('/'))
+        {
             file.push_str(&name);
         }
     }

@@ -171,7 +171,11 @@ impl Session {
             Then::Ready => self.next_message(),
             Then::Tool => {
                 // In 1.6.0 an abort that came meanwhile goes before whatever the handler says.
-                let refused = if self.aborting && self.newer() { Some("Operation aborted".to_owned()) } else { refused };
+                let refused = if self.aborting && self.newer() {
+                    Some("Operation aborted".to_owned())
+                } else {
+                    refused
+                };
                 self.tool_allowed(refused);
                 self.prepare_tools();
             }

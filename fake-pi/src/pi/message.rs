@@ -376,7 +376,11 @@ impl Message {
         for (name, field) in self.head.as_object().into_iter().flatten() {
             message[name] = field.clone();
         }
-        let usage = if self.api == Api::Completions { &scalars.usage } else { &self.scalars.usage };
+        let usage = if self.api == Api::Completions {
+            &scalars.usage
+        } else {
+            &self.scalars.usage
+        };
         message["usage"] = usage.clone();
         message["stopReason"] = json!(scalars.stop);
         if let (true, Some(error)) = (self.never_started, &self.scalars.error) {

@@ -200,7 +200,10 @@ impl Session {
         let first_kept_entry = match cut {
             Some((kept, _)) => self.entries.of_message(kept),
             // With nothing to cut off, 0.73.1 keeps from where it kept before.
-            None => self.kept_from.clone().unwrap_or_else(|| self.entries.of_message(0)),
+            None => self
+                .kept_from
+                .clone()
+                .unwrap_or_else(|| self.entries.of_message(0)),
         };
         self.kept_from = Some(first_kept_entry.clone());
         self.phase = Phase::Compacting;
@@ -292,10 +295,12 @@ impl Session {
             .split_off(compaction.first_kept.min(self.transcript.len()));
         if self.newer() {
             // The summary's message has seven characters around it.
-            let messages = kept.iter().map(estimate).sum::<u64>() + (characters(&summary) + 7).div_ceil(4);
+            let messages =
+                kept.iter().map(estimate).sum::<u64>() + (characters(&summary) + 7).div_ceil(4);
             let after = self.options.overhead + messages;
             result["estimatedTokensAfter"] = json!(after);
-            result["usage"] = usage::sum(&compaction.spent, self.options.flavour, &self.options.model);
+            result["usage"] =
+                usage::sum(&compaction.spent, self.options.flavour, &self.options.model);
         }
         result["details"] = json!({"readFiles": [], "modifiedFiles": []});
         self.transcript

@@ -85,8 +85,7 @@ fn shape(tokens: &Tokens, costs: [f64; 4], total: f64, flavour: Flavour, api: Ap
         usage["reasoning"] = json!(tokens.reasoning);
     }
     usage["totalTokens"] = json!(tokens.total());
-    usage["cost"] =
-        json!({"input": input, "output": output, "cacheRead": read, "cacheWrite": write, "total": js::number(total)});
+    usage["cost"] = json!({"input": input, "output": output, "cacheRead": read, "cacheWrite": write, "total": js::number(total)});
     if newer {
         usage["cost"]["totalFromProvider"] = json!(false);
         if api == Api::Messages {

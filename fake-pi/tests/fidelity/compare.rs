@@ -21,14 +21,24 @@ impl Ids {
     }
 
     fn agree(&mut self, theirs: &str, ours: &str) -> bool {
-        let there = self.there.entry(theirs.to_owned()).or_insert_with(|| ours.to_owned());
-        let back = self.back.entry(ours.to_owned()).or_insert_with(|| theirs.to_owned());
+        let there = self
+            .there
+            .entry(theirs.to_owned())
+            .or_insert_with(|| ours.to_owned());
+        let back = self
+            .back
+            .entry(ours.to_owned())
+            .or_insert_with(|| theirs.to_owned());
         there == ours && back == theirs
     }
 }
 
 fn is_uuid(text: &str) -> bool {
-    text.len() == 36 && text.chars().enumerate().all(|(at, c)| matches!(at, 8 | 13 | 18 | 23) == (c == '-'))
+    text.len() == 36
+        && text
+            .chars()
+            .enumerate()
+            .all(|(at, c)| matches!(at, 8 | 13 | 18 | 23) == (c == '-'))
 }
 
 fn is_made_up(text: &str) -> bool {
@@ -41,29 +51,49 @@ pub fn difference(theirs: &Json, ours: &Json, ids: &mut Ids) -> Option<String> {
 }
 
 fn compare(path: &str, name: &str, theirs: &Json, ours: &Json, ids: &mut Ids) -> Option<String> {
-    let differs = || Some(format!("{path}: {} in the recording, {} here", show(theirs), show(ours)));
+    let differs = || {
+        Some(format!(
+            "{path}: {} in the recording, {} here",
+            show(theirs),
+            show(ours)
+        ))
+    };
     match (theirs, ours) {
         (Json::Fields(left_out), _) if left_out.len() == 1 && left_out[0].0 == "RECORDER" => None,
         (Json::Fields(theirs), Json::Fields(ours)) => {
             if name == "tool" && theirs.len() == 1 {
                 // The recorder kept only the names of the tools here.
-                return compare(path, "", &theirs[0].1, ours.first().map(|(_, name)| name)?, ids);
+                return compare(
+                    path,
+                    "",
+                    &theirs[0].1,
+                    ours.first().map(|(_, name)| name)?,
+                    ids,
+                );
             }
             for (at, (field, value)) in theirs.iter().enumerate() {
                 match ours.get(at) {
                     Some((name, other)) if name == field => {
-                        if let Some(found) = compare(&format!("{path}.{field}"), field, value, other, ids) {
+                        if let Some(found) =
+                            compare(&format!("{path}.{field}"), field, value, other, ids)
+                        {
                             return Some(found);
                         }
                     }
                     other => {
                         let other = other.map_or("nothing", |(name, _)| name);
-                        return Some(format!("{path}: field {field} in the recording, {other} here"));
+                        return Some(format!(
+                            "{path}: field {field} in the recording, {other} here"
+                        ));
                     }
                 }
             }
             let more = ours.get(theirs.len())?;
-            Some(format!("{path}: {} = {} is not in the recording", more.0, show(&more.1)))
+            Some(format!(
+                "{path}: {} = {} is not in the recording",
+                more.0,
+                show(&more.1)
+            ))
         }
         (Json::List(theirs_items), Json::List(ours_items)) => {
             if theirs_items.len() != ours_items.len() {
@@ -78,7 +108,11 @@ fn compare(path: &str, name: &str, theirs: &Json, ours: &Json, ids: &mut Ids) ->
             pairs.find_map(|(at, (a, b))| compare(&format!("{path}[{at}]"), inner, a, b, ids))
         }
         (Json::Word(a), Json::Word(b)) if is_time(name) && a.parse::<f64>().is_ok() => {
-            if b.parse::<f64>().is_ok() { None } else { differs() }
+            if b.parse::<f64>().is_ok() {
+                None
+            } else {
+                differs()
+            }
         }
         (Json::Word(a), Json::Word(b)) if a == b || rewritten(a, b) => None,
         (Json::Text(a), Json::Text(b)) => {
@@ -108,23 +142,37 @@ fn is_time(name: &str) -> bool {
 
 /// A path of a session file that Pi named: only its shape.
 fn masked(path: &str) -> String {
-    let made_up = path.strip_suffix(".jsonl").is_some_and(|stem| stem.len() > 36 && is_uuid(&stem[stem.len() - 36..]));
+    let made_up = path
+        .strip_suffix(".jsonl")
+        .is_some_and(|stem| stem.len() > 36 && is_uuid(&stem[stem.len() - 36..]));
     let shape = |c: char| if c.is_ascii_hexdigit() { '0' } else { c };
     match path.rsplit_once('/') {
-        Some((folder, file)) if made_up => format!("{folder}/{}", file.chars().map(shape).collect::<String>()),
+        Some((folder, file)) if made_up => {
+            format!("{folder}/{}", file.chars().map(shape).collect::<String>())
+        }
         _ => path.to_owned(),
     }
 }
 
 /// Texts agree when they are the same, or when the recording's is shortened and the rest is the same.
 pub fn texts_agree(theirs: &str, ours: &str) -> bool {
-    let Some((head, rest)) = theirs.split_once("[[RECORDER") else { return theirs == ours };
-    let Some((note, tail)) = rest.split_once("]]") else { return false };
+    let Some((head, rest)) = theirs.split_once("[[RECORDER") else {
+        return theirs == ours;
+    };
+    let Some((note, tail)) = rest.split_once("]]") else {
+        return false;
+    };
     if theirs == ours {
         return true;
     }
-    let left_out = ours.strip_prefix(head).and_then(|ours| ours.strip_suffix(tail));
-    let count = note.trim_start_matches(": ").split(' ').next().and_then(|count| count.parse::<usize>().ok());
+    let left_out = ours
+        .strip_prefix(head)
+        .and_then(|ours| ours.strip_suffix(tail));
+    let count = note
+        .trim_start_matches(": ")
+        .split(' ')
+        .next()
+        .and_then(|count| count.parse::<usize>().ok());
     match (left_out, count) {
         (Some(text), Some(count)) => text.encode_utf16().count() == count,
         (found, None) => found.is_some(),

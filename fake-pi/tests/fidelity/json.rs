@@ -13,7 +13,10 @@ pub enum Json {
 impl Json {
     pub fn get(&self, name: &str) -> Option<&Json> {
         match self {
-            Self::Fields(fields) => fields.iter().find(|(field, _)| field == name).map(|(_, value)| value),
+            Self::Fields(fields) => fields
+                .iter()
+                .find(|(field, _)| field == name)
+                .map(|(_, value)| value),
             _ => None,
         }
     }
@@ -50,7 +53,10 @@ impl Reader<'_> {
     }
 
     fn blanks(&mut self) {
-        while self.peek().is_some_and(|c| matches!(c, ' ' | '\t' | '\n' | '\r')) {
+        while self
+            .peek()
+            .is_some_and(|c| matches!(c, ' ' | '\t' | '\n' | '\r'))
+        {
             self.at += 1;
         }
     }
@@ -97,7 +103,9 @@ impl Reader<'_> {
             }
             _ => {
                 let rest = &self.text[self.at..];
-                let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(rest.len());
+                let end = rest
+                    .find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c))
+                    .unwrap_or(rest.len());
                 self.at += end;
                 (end > 0).then(|| Json::Word(rest[..end].to_owned()))
             }
@@ -122,7 +130,9 @@ impl Reader<'_> {
                         'b' => text.push('\u{8}'),
                         'f' => text.push('\u{c}'),
                         'u' => {
-                            let unit = u16::from_str_radix(self.text.get(self.at..self.at + 4)?, 16).ok()?;
+                            let unit =
+                                u16::from_str_radix(self.text.get(self.at..self.at + 4)?, 16)
+                                    .ok()?;
                             self.at += 4;
                             match char::from_u32(u32::from(unit)) {
                                 Some(c) => text.push(c),
@@ -141,19 +151,32 @@ impl Reader<'_> {
 /// The line with one thing changed, for each thing that carries meaning: every field left out, every text and word
 /// altered. Times and what the recorder left out are not touched, since the comparison does not look at them.
 pub fn mutations(line: &str) -> Vec<String> {
-    let Some(whole) = parse(line) else { return Vec::new() };
+    let Some(whole) = parse(line) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     walk(&whole, &mut |altered| altered, &mut found);
     found.iter().map(write).collect()
 }
 
-const LOOSE: [&str; 5] = ["timestamp", "durationMs", "wall_time_seconds", "toolsAdded", "RECORDER"];
+const LOOSE: [&str; 5] = [
+    "timestamp",
+    "durationMs",
+    "wall_time_seconds",
+    "toolsAdded",
+    "RECORDER",
+];
 
 fn walk(value: &Json, put: &mut dyn FnMut(Json) -> Json, found: &mut Vec<Json>) {
     match value {
-        Json::Word(word) => found.push(put(Json::Word(if word == "1" { "2".into() } else { "1".into() }))),
+        Json::Word(word) => found.push(put(Json::Word(if word == "1" {
+            "2".into()
+        } else {
+            "1".into()
+        }))),
         Json::Text(text) => {
-            let identifier = text.len() == 36 || (text.len() == 8 && text.chars().all(|c| c.is_ascii_hexdigit()));
+            let identifier = text.len() == 36
+                || (text.len() == 8 && text.chars().all(|c| c.is_ascii_hexdigit()));
             if !identifier && !text.contains("[[RECORDER") {
                 found.push(put(Json::Text(format!("{text}~"))));
             }
@@ -202,9 +225,12 @@ pub fn to_value(value: &Json) -> serde_json::Value {
         },
         Json::Text(text) => Value::String(text.clone()),
         Json::List(items) => items.iter().map(to_value).collect(),
-        Json::Fields(fields) => {
-            Value::Object(fields.iter().map(|(name, field)| (name.clone(), to_value(field))).collect())
-        }
+        Json::Fields(fields) => Value::Object(
+            fields
+                .iter()
+                .map(|(name, field)| (name.clone(), to_value(field)))
+                .collect(),
+        ),
     }
 }
 
@@ -212,10 +238,16 @@ fn write(value: &Json) -> String {
     match value {
         Json::Word(word) => word.clone(),
         Json::Text(text) => js::line(&serde_json::json!(text)),
-        Json::List(items) => format!("[{}]", items.iter().map(write).collect::<Vec<_>>().join(",")),
+        Json::List(items) => format!(
+            "[{}]",
+            items.iter().map(write).collect::<Vec<_>>().join(",")
+        ),
         Json::Fields(fields) => {
             let field = |(name, value): &(String, Json)| format!("\"{name}\":{}", write(value));
-            format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(","))
+            format!(
+                "{{{}}}",
+                fields.iter().map(field).collect::<Vec<_>>().join(",")
+            )
         }
     }
 }

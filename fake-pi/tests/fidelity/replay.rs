@@ -9,7 +9,8 @@ use std::collections::{HashMap, VecDeque};
 use fake_pi::act::{Flavour, Signal};
 use fake_pi::pi::extension::{self, Moment, UiRequest};
 use fake_pi::pi::{
-    Api, Counting, Ending, Input, Mode, Model, ModelPiece, Options, Output, Session, TimerId, ToolResult, ToolSpec, js,
+    Api, Counting, Ending, Input, Mode, Model, ModelPiece, Options, Output, Session, TimerId,
+    ToolResult, ToolSpec, js,
 };
 use serde_json::Value;
 
@@ -48,10 +49,21 @@ fn give(session: &mut Session, step: &Step, now: u64) -> Vec<Output> {
         Step::Signal(signal) => session.handle(Input::Signal(*signal), now),
         Step::Read(piece) => session.handle(Input::ModelAhead(piece.clone()), now),
         Step::Write(between) => session.handle(Input::Emit(between), now),
-        Step::Update(id, text, details) => {
-            session.handle(Input::ToolUpdate { id, text, details: details.clone() }, now)
-        }
-        Step::End(id, result) => session.handle(Input::ToolEnd { id, result: result.clone() }, now),
+        Step::Update(id, text, details) => session.handle(
+            Input::ToolUpdate {
+                id,
+                text,
+                details: details.clone(),
+            },
+            now,
+        ),
+        Step::End(id, result) => session.handle(
+            Input::ToolEnd {
+                id,
+                result: result.clone(),
+            },
+            now,
+        ),
         Step::Timer(timer) => session.handle(Input::Timer(*timer), now),
         Step::BashOutput(delta) => session.handle(Input::BashOutput(delta), now),
         Step::BashEnd(exit) => session.handle(Input::BashEnd(*exit), now),
@@ -110,7 +122,9 @@ pub fn replay(trace: &Trace, flavour: Flavour, case: &Case) -> Result<Vec<String
                 replay.step(Step::Lines(lines));
             }
             Event::Stdout(line) => {
-                let ours = replay.expect(line).map_err(|what| format!("record {}: {what}", told.len() + 1))?;
+                let ours = replay
+                    .expect(line)
+                    .map_err(|what| format!("record {}: {what}", told.len() + 1))?;
                 told.push(ours);
             }
             Event::Stderr(_) => {}
@@ -118,9 +132,9 @@ pub fn replay(trace: &Trace, flavour: Flavour, case: &Case) -> Result<Vec<String
             Event::Close => replay.step(Step::Eof),
             Event::Signal(name) => {
                 // When the input was closed within the same moment, Pi saw that end first.
-                let closed = trace.events[at + 1..].iter().any(|(when, next)| {
-                    *next == Event::Close && when - time < 100.0
-                });
+                let closed = trace.events[at + 1..]
+                    .iter()
+                    .any(|(when, next)| *next == Event::Close && when - time < 100.0);
                 if closed {
                     swallowed = true;
                     replay.step(Step::Eof);
@@ -161,8 +175,12 @@ impl Replay<'_> {
 
     /// An answer to a UI request names the request by its id; here that is ours.
     fn with_our_ids(&self, line: &str) -> String {
-        let answered = json::parse(line).filter(|line| line.text_of("type") == "extension_ui_response");
-        let theirs = answered.as_ref().map(|answer| answer.text_of("id")).unwrap_or_default();
+        let answered =
+            json::parse(line).filter(|line| line.text_of("type") == "extension_ui_response");
+        let theirs = answered
+            .as_ref()
+            .map(|answer| answer.text_of("id"))
+            .unwrap_or_default();
         match self.ids.ours(theirs) {
             Some(ours) => line.replace(theirs, ours),
             None => line.to_owned(),
@@ -176,10 +194,17 @@ impl Replay<'_> {
                 Output::Record(record) => return Some(js::line(&record)),
                 Output::Text(text) => return Some(text),
                 Output::Stderr(line) => self.stderr.push(line),
-                Output::WantModel(_) => self.coming = self.replies.pop_front().unwrap_or_default().into(),
+                Output::WantModel(_) => {
+                    self.coming = self.replies.pop_front().unwrap_or_default().into()
+                }
                 Output::DropModel => self.coming.clear(),
                 Output::RunTool(call) => {
-                    let updates = self.case.tools.get(&call.id).map(|tool| tool.updates.clone()).unwrap_or_default();
+                    let updates = self
+                        .case
+                        .tools
+                        .get(&call.id)
+                        .map(|tool| tool.updates.clone())
+                        .unwrap_or_default();
                     self.running.insert(call.id, updates.into());
                 }
                 Output::RunBash(_) => {
@@ -197,7 +222,10 @@ impl Replay<'_> {
     /// The session must write this line next.
     fn expect(&mut self, line: &str) -> Result<String, String> {
         let theirs = json::parse(line);
-        let kind = theirs.as_ref().map(|record| record.text_of("type").to_owned()).unwrap_or_default();
+        let kind = theirs
+            .as_ref()
+            .map(|record| record.text_of("type").to_owned())
+            .unwrap_or_default();
         loop {
             if let Some(ours) = self.written() {
                 self.same(line, theirs.as_ref(), &ours)?;
@@ -207,7 +235,10 @@ impl Replay<'_> {
                 return Err(format!("the end ({ending:?}) in place of {}", head(line)));
             }
             if !self.go_on(line, theirs.as_ref(), &kind) {
-                return Err(format!("nothing comes where the recording has {}", head(line)));
+                return Err(format!(
+                    "nothing comes where the recording has {}",
+                    head(line)
+                ));
             }
         }
     }
@@ -227,7 +258,9 @@ impl Replay<'_> {
             }
             return true;
         }
-        let call = theirs.map(|record| record.text_of("toolCallId")).unwrap_or_default();
+        let call = theirs
+            .map(|record| record.text_of("toolCallId"))
+            .unwrap_or_default();
         if kind == "tool_execution_update" {
             if let Some(update) = self.running.get_mut(call).and_then(VecDeque::pop_front) {
                 let (text, details) = match update {
@@ -239,7 +272,11 @@ impl Replay<'_> {
             }
         }
         if kind == "tool_execution_end" && self.running.remove(call).is_some() {
-            let result = self.case.tools.get(call).and_then(|tool| tool.end(self.flavour));
+            let result = self
+                .case
+                .tools
+                .get(call)
+                .and_then(|tool| tool.end(self.flavour));
             if let Some(result) = result {
                 self.step(Step::End(call.to_owned(), result));
                 return true;
@@ -283,7 +320,8 @@ impl Replay<'_> {
         }
         for before in 0..=coming.len() {
             for between in 0..=coming.len() - before {
-                let mut steps: Vec<Step> = coming[..before].iter().cloned().map(Step::Read).collect();
+                let mut steps: Vec<Step> =
+                    coming[..before].iter().cloned().map(Step::Read).collect();
                 steps.push(Step::Write(coming[before..before + between].to_vec()));
                 if self.would_write(&steps, line, theirs) {
                     return steps;
@@ -322,7 +360,11 @@ impl Replay<'_> {
         };
         match difference {
             None => Ok(()),
-            Some(what) => Err(format!("{what}\n    recording {}\n    here      {}", head(line), head(ours))),
+            Some(what) => Err(format!(
+                "{what}\n    recording {}\n    here      {}",
+                head(line),
+                head(ours)
+            )),
         }
     }
 
@@ -339,12 +381,18 @@ impl Replay<'_> {
         let ours = match self.ended {
             Some(Ending::Code(code)) => (Some(i64::from(code)), None),
             Some(Ending::Signal(signal)) => (None, Some(format!("SIG{signal:?}").to_uppercase())),
-            None => return Err(format!("the recording ends ({code:?} {signal:?}), here it goes on")),
+            None => {
+                return Err(format!(
+                    "the recording ends ({code:?} {signal:?}), here it goes on"
+                ));
+            }
         };
         if ours == (code, signal.map(str::to_owned)) {
             return Ok(());
         }
-        Err(format!("the recording ends with {code:?} {signal:?}, here it is {ours:?}"))
+        Err(format!(
+            "the recording ends with {code:?} {signal:?}, here it is {ours:?}"
+        ))
     }
 
     fn expect_stderr(&self, theirs: &[&String]) -> Result<(), String> {
@@ -352,8 +400,18 @@ impl Replay<'_> {
             return Ok(());
         }
         let same = theirs.len() == self.stderr.len()
-            && theirs.iter().zip(&self.stderr).all(|(theirs, ours)| compare::texts_agree(theirs, ours));
-        if same { Ok(()) } else { Err(format!("standard error is {theirs:?}, here {:?}", self.stderr)) }
+            && theirs
+                .iter()
+                .zip(&self.stderr)
+                .all(|(theirs, ours)| compare::texts_agree(theirs, ours));
+        if same {
+            Ok(())
+        } else {
+            Err(format!(
+                "standard error is {theirs:?}, here {:?}",
+                self.stderr
+            ))
+        }
     }
 }
 
@@ -388,14 +446,21 @@ fn options(trace: &Trace, flavour: Flavour, case: &Case) -> Options {
                 let model = value();
                 let (model, level) = model.split_once(':').unwrap_or((&model, ""));
                 if let Some((provider, id)) = model.split_once('/') {
-                    options.model = Model { name: name_of(id), ..Model::stub(provider, id) };
+                    options.model = Model {
+                        name: name_of(id),
+                        ..Model::stub(provider, id)
+                    };
                 }
                 if !level.is_empty() {
                     options.thinking = level.to_owned();
                 }
             }
             // A wrong level is warned about and not taken.
-            "--thinking" => options.thinking = Some(value()).filter(|level| level != "enormous").unwrap_or(options.thinking),
+            "--thinking" => {
+                options.thinking = Some(value())
+                    .filter(|level| level != "enormous")
+                    .unwrap_or(options.thinking)
+            }
             "--tools" => options.tools = value().split(',').filter_map(ToolSpec::builtin).collect(),
             "--system-prompt" => options.system_prompt = value(),
             "--session-dir" => options.session_file = Some(format!("{}/", value())),
@@ -430,7 +495,9 @@ fn options(trace: &Trace, flavour: Flavour, case: &Case) -> Options {
     options.retry.enabled = settings.retry.unwrap_or(true);
     options.retry.base_delay_ms = settings.retry_delay.unwrap_or(2000);
     options.compaction.reserve = settings.reserve.unwrap_or(options.compaction.reserve);
-    options.compaction.keep_recent = settings.keep_recent.unwrap_or(options.compaction.keep_recent);
+    options.compaction.keep_recent = settings
+        .keep_recent
+        .unwrap_or(options.compaction.keep_recent);
     options.no_key.clone_from(&settings.no_key);
     options.warnings.clone_from(&settings.warnings);
     options.history.clone_from(&settings.history);
@@ -440,7 +507,11 @@ fn options(trace: &Trace, flavour: Flavour, case: &Case) -> Options {
 
 /// The recorder's `models.json` names its model; an id that is not in it has no name of its own.
 fn name_of(id: &str) -> String {
-    if id == "x" { "Stub X".to_owned() } else { id.to_owned() }
+    if id == "x" {
+        "Stub X".to_owned()
+    } else {
+        id.to_owned()
+    }
 }
 
 fn extension(entry: &super::table::Extension) -> extension::Extension {
@@ -453,7 +524,10 @@ fn extension(entry: &super::table::Extension) -> extension::Extension {
         "session_shutdown" => Moment::SessionShutdown,
         other => panic!("no moment {other}"),
     };
-    let hook = |hook: &super::table::Hook| extension::Hook { moment: moment(&hook.at), deeds: deeds(&hook.deeds) };
+    let hook = |hook: &super::table::Hook| extension::Hook {
+        moment: moment(&hook.at),
+        deeds: deeds(&hook.deeds),
+    };
     let command = |command: &super::table::Command| extension::ExtensionCommand {
         name: command.name.clone(),
         description: command.description.clone(),
@@ -471,12 +545,18 @@ fn deeds(entries: &[Deed]) -> Vec<extension::Deed> {
     let request = |value: &Value| {
         let mut fields = value.as_object().cloned().unwrap();
         let method = fields.shift_remove("method").unwrap();
-        UiRequest { method: method.as_str().unwrap().to_owned(), fields }
+        UiRequest {
+            method: method.as_str().unwrap().to_owned(),
+            fields,
+        }
     };
     let deed = |deed: &Deed| match deed {
         Deed::Tell(value) => extension::Deed::Tell(request(value)),
         Deed::Ask(value) => extension::Deed::Ask(request(value)),
-        Deed::Gate { request: value, refusal } => extension::Deed::Gate(request(value), refusal.clone()),
+        Deed::Gate {
+            request: value,
+            refusal,
+        } => extension::Deed::Gate(request(value), refusal.clone()),
         Deed::Throw(text) => extension::Deed::Throw(text.clone()),
         Deed::Hang(_) => extension::Deed::Hang,
         Deed::Shutdown(_) => extension::Deed::Shutdown,

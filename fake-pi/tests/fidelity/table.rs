@@ -203,11 +203,23 @@ pub enum ToolUpdate {
 #[derive(Deserialize, Clone)]
 #[serde(untagged)]
 enum ToolEnd {
-    Bash { bash: BashEnd },
-    Read { read: String },
-    Ended { ended: Ended },
-    Failed { failed: String },
-    Text { text: String, details: Option<Value>, structured: Option<Value> },
+    Bash {
+        bash: BashEnd,
+    },
+    Read {
+        read: String,
+    },
+    Ended {
+        ended: Ended,
+    },
+    Failed {
+        failed: String,
+    },
+    Text {
+        text: String,
+        details: Option<Value>,
+        structured: Option<Value>,
+    },
 }
 
 #[derive(Deserialize, Clone)]
@@ -230,9 +242,15 @@ impl Tool {
             ToolEnd::Read { read } => ToolResult::read(read),
             ToolEnd::Ended { ended } => ToolResult::bash_ended(&ended.output, &ended.what),
             ToolEnd::Failed { failed } => ToolResult::failure(failed),
-            ToolEnd::Text { text, details, structured } => {
-                ToolResult { details: details.clone(), structured: structured.clone(), ..ToolResult::text(text) }
-            }
+            ToolEnd::Text {
+                text,
+                details,
+                structured,
+            } => ToolResult {
+                details: details.clone(),
+                structured: structured.clone(),
+                ..ToolResult::text(text)
+            },
         })
     }
 }
@@ -240,9 +258,19 @@ impl Tool {
 impl FailEntry {
     fn failure(&self) -> Failure {
         match self {
-            Self { http: Some(status), body, .. } => Failure::Http(*status, body.clone().unwrap_or_default()),
-            Self { refused: Some(address), .. } => Failure::Refused(address.clone()),
-            Self { in_stream: Some(text), .. } => Failure::InStream(text.clone()),
+            Self {
+                http: Some(status),
+                body,
+                ..
+            } => Failure::Http(*status, body.clone().unwrap_or_default()),
+            Self {
+                refused: Some(address),
+                ..
+            } => Failure::Refused(address.clone()),
+            Self {
+                in_stream: Some(text),
+                ..
+            } => Failure::InStream(text.clone()),
             Self { reset, .. } => {
                 assert!(reset.is_some(), "a fail without a kind");
                 Failure::Reset
@@ -252,7 +280,13 @@ impl FailEntry {
 }
 
 fn tokens([input, output, cache_read, cache_write, reasoning]: [u64; 5]) -> Tokens {
-    Tokens { input, output, cache_read, cache_write, reasoning }
+    Tokens {
+        input,
+        output,
+        cache_read,
+        cache_write,
+        reasoning,
+    }
 }
 
 impl Reply {
@@ -265,18 +299,31 @@ impl Reply {
         }
         let mut pieces = vec![ModelPiece::Begin];
         pieces.extend(self.id.clone().map(ModelPiece::Id));
-        let words = |text: &str| text.split_inclusive(' ').map(str::to_owned).collect::<Vec<_>>();
+        let words = |text: &str| {
+            text.split_inclusive(' ')
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         for piece in &self.pieces {
             match piece {
-                PieceEntry::Words(text) => pieces.extend(words(text).into_iter().map(ModelPiece::Text)),
+                PieceEntry::Words(text) => {
+                    pieces.extend(words(text).into_iter().map(ModelPiece::Text))
+                }
                 PieceEntry::Text(text) => pieces.push(ModelPiece::Text(text.clone())),
                 PieceEntry::Repeat { unit, characters } => {
-                    pieces.push(ModelPiece::Text(unit.chars().cycle().take(*characters).collect()));
+                    pieces.push(ModelPiece::Text(
+                        unit.chars().cycle().take(*characters).collect(),
+                    ));
                 }
-                PieceEntry::Thinks(text) => pieces.extend(words(text).into_iter().map(ModelPiece::Thinking)),
+                PieceEntry::Thinks(text) => {
+                    pieces.extend(words(text).into_iter().map(ModelPiece::Thinking))
+                }
                 PieceEntry::Thinking(text) => pieces.push(ModelPiece::Thinking(text.clone())),
                 PieceEntry::Call([id, name]) => {
-                    pieces.push(ModelPiece::ToolStart { id: id.clone(), name: name.clone() });
+                    pieces.push(ModelPiece::ToolStart {
+                        id: id.clone(),
+                        name: name.clone(),
+                    });
                 }
                 PieceEntry::Arguments(text) => pieces.push(ModelPiece::ToolArguments(text.clone())),
                 PieceEntry::Block(kind) => pieces.push(match kind.as_str() {
@@ -287,13 +334,19 @@ impl Reply {
                 PieceEntry::Signature(text) => pieces.push(ModelPiece::Signature(text.clone())),
                 PieceEntry::Finish(reason) => pieces.extend(reason.clone().map(ModelPiece::Finish)),
                 PieceEntry::Tokens(counts) => pieces.push(ModelPiece::Tokens(tokens(*counts))),
-                PieceEntry::StartTokens(counts) => pieces.push(ModelPiece::StartTokens(tokens(*counts))),
+                PieceEntry::StartTokens(counts) => {
+                    pieces.push(ModelPiece::StartTokens(tokens(*counts)))
+                }
                 PieceEntry::Fail(fail) => {
                     pieces.push(ModelPiece::Fail(fail.failure()));
                     return pieces.into_iter().map(Piece::Comes).collect();
                 }
                 PieceEntry::Hang(_) => {
-                    return pieces.into_iter().map(Piece::Comes).chain([Piece::Hang]).collect();
+                    return pieces
+                        .into_iter()
+                        .map(Piece::Comes)
+                        .chain([Piece::Hang])
+                        .collect();
                 }
             }
         }
@@ -305,13 +358,17 @@ impl Reply {
 impl Tables {
     pub fn load() -> Self {
         let read = |name: &str| std::fs::read_to_string(folder().join(name)).unwrap();
-        let replies: Replies = serde_saphyr::from_str(&read("replies.yaml")).unwrap_or_else(|e| panic!("{e}"));
+        let replies: Replies =
+            serde_saphyr::from_str(&read("replies.yaml")).unwrap_or_else(|e| panic!("{e}"));
         let listed: NotReproduced =
             serde_saphyr::from_str(&read("not-reproduced.yaml")).unwrap_or_else(|e| panic!("{e}"));
         for (name, listed) in &listed.cases {
             assert!(listed.why.len() > 20, "{name}: a reason is a sentence");
         }
-        Self { cases: replies.cases, listed: listed.cases }
+        Self {
+            cases: replies.cases,
+            listed: listed.cases,
+        }
     }
 
     /// All names in both tables.
@@ -329,13 +386,28 @@ impl Tables {
     pub fn case(&self, case: &str, flavour: &str) -> Case {
         let entry = self.cases.get(case).cloned().unwrap_or_default();
         let newer = flavour == "1.6.0";
-        let settings = if newer { entry.settings_new } else { entry.settings_old };
-        let replies = if newer { entry.replies_new } else { entry.replies_old };
-        let tools = if newer { entry.tools_new } else { entry.tools_old };
+        let settings = if newer {
+            entry.settings_new
+        } else {
+            entry.settings_old
+        };
+        let replies = if newer {
+            entry.replies_new
+        } else {
+            entry.replies_old
+        };
+        let tools = if newer {
+            entry.tools_new
+        } else {
+            entry.tools_old
+        };
         let replies = replies.unwrap_or(entry.replies);
         Case {
             settings: settings.unwrap_or(entry.settings),
-            replies: replies.iter().flat_map(|reply| std::iter::repeat_n(reply.pieces(), reply.times)).collect(),
+            replies: replies
+                .iter()
+                .flat_map(|reply| std::iter::repeat_n(reply.pieces(), reply.times))
+                .collect(),
             tools: tools.unwrap_or(entry.tools),
             bash: entry.bash,
         }

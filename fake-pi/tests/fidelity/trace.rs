@@ -13,7 +13,10 @@ pub enum Event {
     Stderr(String),
     Close,
     Signal(String),
-    Exit { code: Option<i64>, signal: Option<String> },
+    Exit {
+        code: Option<i64>,
+        signal: Option<String>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -33,7 +36,15 @@ impl Trace {
     pub fn all(flavour: &str) -> Vec<Self> {
         let mut names: Vec<String> = std::fs::read_dir(folder().join(flavour))
             .unwrap()
-            .filter_map(|entry| entry.unwrap().file_name().into_string().unwrap().strip_suffix(".jsonl").map(str::to_owned))
+            .filter_map(|entry| {
+                entry
+                    .unwrap()
+                    .file_name()
+                    .into_string()
+                    .unwrap()
+                    .strip_suffix(".jsonl")
+                    .map(str::to_owned)
+            })
             .collect();
         names.sort();
         assert!(names.len() > 170, "{} recordings of {flavour}", names.len());
@@ -42,8 +53,13 @@ impl Trace {
 
     pub fn load(flavour: &str, case: &str) -> Self {
         let file = folder().join(flavour).join(format!("{case}.jsonl"));
-        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let mut trace = Self { case: case.to_owned(), argv: Vec::new(), events: Vec::new() };
+        let text = std::fs::read_to_string(&file)
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let mut trace = Self {
+            case: case.to_owned(),
+            argv: Vec::new(),
+            events: Vec::new(),
+        };
         for line in text.lines() {
             let entry: Value = serde_json::from_str(line).unwrap();
             let data = || entry["data"].as_str().unwrap_or_default().to_owned();
@@ -82,10 +98,13 @@ impl Trace {
 
     /// The records on standard output, each with the index of its event.
     pub fn stdout(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.events.iter().enumerate().filter_map(|(at, (_, event))| match event {
-            Event::Stdout(line) => Some((at, line.as_str())),
-            _ => None,
-        })
+        self.events
+            .iter()
+            .enumerate()
+            .filter_map(|(at, (_, event))| match event {
+                Event::Stdout(line) => Some((at, line.as_str())),
+                _ => None,
+            })
     }
 
     /// The same recording with another line in one place.

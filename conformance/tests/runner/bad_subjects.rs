@@ -104,13 +104,14 @@ fn a_command_that_does_not_exist_is_told_before_the_run() {
     let context = RunContext::new(EXECUTABLE);
     let mut adapter = adapter_for(folder.path(), "");
     assert!(runner::check_command(&adapter, &context).is_ok());
+    let script = folder.path().join("server.sh").display().to_string();
     for (command, wanted) in [
         ("/nowhere/at-all", "No such file"),
         (
             "no-such-program-anywhere",
             "there is no program `no-such-program-anywhere` on PATH",
         ),
-        ("/etc/hostname", "not executable"),
+        (script.as_str(), "not executable"),
         ("/etc", "is a folder"),
     ] {
         adapter.command[0] = command.to_owned();

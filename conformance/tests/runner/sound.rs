@@ -97,7 +97,13 @@ steps: [{call: {as: call}}]";
         .split(' ')
         .filter_map(|set| u64::from_str_radix(set, 16).ok())
         .collect();
-    assert_eq!(sets, [1 << 14, 1], "{text}");
+    // Only what has a name: the C library keeps the signals above for itself, and they come from whoever started the tests.
+    let named = |set: &u64| set & 0x7fff_ffff;
+    assert_eq!(
+        sets.iter().map(named).collect::<Vec<_>>(),
+        [1 << 14, 1],
+        "{text}"
+    );
     assert_eq!(parts[5], "");
 }
 

@@ -23,7 +23,7 @@ fn listing<'a>(world: &World<'a>, name: Option<&str>) -> Option<&'a Vec<Value>> 
         Some(name) => listings
             .find(|(its, _)| *its == name)
             .map(|(_, tools)| tools),
-        None => listings.last().map(|(_, tools)| tools),
+        None => listings.next_back().map(|(_, tools)| tools),
     }
 }
 

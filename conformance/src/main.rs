@@ -23,7 +23,11 @@ fn main() -> ExitCode {
     let bundled = bundled();
     // Mutants are linked as `mutant-NAME`, so that none takes a name that means something else.
     let plain = name.strip_prefix("mutant-").unwrap_or(&name);
-    if let Some(subject) = bundled.subjects.iter().find(|subject| subject.name == plain) {
+    if let Some(subject) = bundled
+        .subjects
+        .iter()
+        .find(|subject| subject.name == plain)
+    {
         return (subject.main)(args);
     }
     if args.get(1).is_some_and(|word| word == "warden") {

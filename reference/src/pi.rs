@@ -1,23 +1,24 @@
 //! One child, run to its outcome: the first vertical path, in one file.
 //!
 //! Starts the program in a process group of its own, writes the prompt, reads records until the run has settled, and
-//! ends the group: SIGTERM, then SIGKILL. What the design asks beyond that (pure machines for framing and run, strays
-//! outside the group, drains) has its place in the modules that follow.
+//! ends the whole tree: SIGTERM, then SIGKILL, strays outside the group included.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use self::group::Tree;
 use crate::dialect::stop::{Stop, Why};
+
+pub mod group;
 
 /// Where a mutant differs.
 pub mod seam {
@@ -138,11 +139,21 @@ pub struct Outcome {
     pub term: bool,
     /// SIGKILL was sent.
     pub kill: bool,
+    /// Processes that outlived the child.
+    pub strays: usize,
+    /// Something may still live.
+    pub incomplete: bool,
     /// Remarks.
     pub health: Vec<String>,
 }
 
-/// Runs one child to its end; the process group is gone when this returns.
+/// How often the process table is read while something is expected to vanish from it.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long a Pi of the 0.73 line, which never says that it has settled, must be silent behind `agent_end`. A retry or a
+/// compaction is announced within the same turn of its event loop.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Runs one child to its end; its process tree is gone when this returns.
 pub async fn run(
     launch: Launch,
     mut stop: Stop,
@@ -162,26 +173,26 @@ pub async fn run(
         stderr_tail: String::new(),
         term: false,
         kill: false,
+        strays: 0,
+        incomplete: false,
         health: Vec::new(),
     };
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.args)
         .current_dir(&launch.cwd)
-        .env("PI_DELEGATE_RUN_ID", &launch.mark)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .process_group(0);
+        .kill_on_drop(true);
     for (name, value) in &launch.env {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
         };
     }
-    let mut child = match command.spawn() {
-        Ok(child) => child,
+    let (mut child, mut tree) = match Tree::spawn(&mut command, &launch.mark) {
+        Ok(started) => started,
         Err(error) => {
             outcome.cause = Cause::Spawn(format!(
                 "cannot start {}: {error}",
@@ -190,10 +201,6 @@ pub async fn run(
             return outcome;
         }
     };
-    let group = child
-        .id()
-        .and_then(|id| i32::try_from(id).ok())
-        .map(Pid::from_raw);
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let errors = tokio::spawn(stderr_tail(child.stderr.take(), launch.limits.stderr_cap));
@@ -217,8 +224,10 @@ pub async fn run(
         };
         outcome.cause = cause;
     }
+    // Whoever is seen now is known later, when its parent is gone.
+    tree.look();
     drop(settled);
-    end(&mut child, group, &launch.limits, &mut outcome).await;
+    end(&mut child, &mut tree, &launch.limits, &mut outcome).await;
     writing.abort();
     let stderr = timeout(launch.limits.drain, errors).await;
     outcome.stderr_tail = stderr.ok().and_then(Result::ok).unwrap_or_default();
@@ -241,6 +250,7 @@ async fn read(
     let (mut accepted, mut started) = (false, false);
     let mut tool: Option<(String, tokio::time::Instant)> = None;
     let begin = tokio::time::Instant::now();
+    let mut quiet = None;
     loop {
         line.clear();
         let cap = launch.limits.record_cap as u64 + 1;
@@ -255,6 +265,7 @@ async fn read(
             .and_then(|(_, since)| launch.limits.tool_timeout.map(|after| *since + after));
         let next = tokio::select! {
             read = bounded.read_until(b'\n', &mut line) => read,
+            () = at(quiet) => return Cause::Settled,
             () = at(watchdog) => return Cause::NotStarted { accepted },
             () = at(tool_end) => return Cause::ToolTimeout(tool.map(|(name, _)| name).unwrap_or_default()),
         };
@@ -310,6 +321,13 @@ async fn read(
             "agent_settled" => return Cause::Settled,
             _ => {}
         }
+        quiet = match record["type"].as_str() {
+            Some("agent_end") if record.get("willRetry").is_none() => {
+                Some(tokio::time::Instant::now() + QUIET)
+            }
+            Some("agent_start" | "auto_retry_start" | "compaction_start") => None,
+            _ => quiet.map(|_| tokio::time::Instant::now() + QUIET),
+        };
     }
 }
 
@@ -350,35 +368,45 @@ async fn at(instant: Option<tokio::time::Instant>) {
     }
 }
 
-/// Ends the group: a settled child may go by itself first, all others get SIGTERM at once; then SIGKILL.
-async fn end(child: &mut Child, group: Option<Pid>, limits: &Limits, outcome: &mut Outcome) {
+/// Ends the tree: a settled child may go by itself first, all others get SIGTERM at once; then SIGKILL. What is left
+/// when the child is gone gets the same.
+async fn end(child: &mut Child, tree: &mut Tree, limits: &Limits, outcome: &mut Outcome) {
+    let exit = |status: Result<std::io::Result<_>, _>| status.ok().and_then(Result::ok);
     let mut status = None;
     if matches!(outcome.cause, Cause::Settled | Cause::Ended) {
-        status = timeout(limits.drain, child.wait())
-            .await
-            .ok()
-            .and_then(Result::ok);
-    }
-    let Some(group) = group else { return };
-    if status.is_none() {
-        outcome.term = killpg(group, Signal::SIGTERM).is_ok();
-        status = timeout(limits.term_grace, child.wait())
-            .await
-            .ok()
-            .and_then(Result::ok);
-    }
-    if killpg(group, Signal::SIGKILL).is_ok() {
-        outcome.kill = status.is_none();
+        status = exit(timeout(limits.drain, child.wait()).await);
     }
     if status.is_none() {
-        status = timeout(limits.drain, child.wait())
-            .await
-            .ok()
-            .and_then(Result::ok);
+        outcome.term = tree.signal(Signal::SIGTERM);
+        status = exit(timeout(limits.term_grace, child.wait()).await);
     }
+    if status.is_none() {
+        outcome.kill = tree.signal(Signal::SIGKILL);
+        status = exit(timeout(limits.drain, child.wait()).await);
+    }
+    outcome.strays = tree.look();
+    for (signal, patience) in [
+        (Signal::SIGTERM, limits.term_grace),
+        (Signal::SIGKILL, limits.drain),
+    ] {
+        if tree.look() > 0 && tree.signal(signal) {
+            outcome.term |= signal == Signal::SIGTERM;
+            outcome.kill |= signal == Signal::SIGKILL;
+            gone(tree, patience).await;
+        }
+    }
+    outcome.incomplete = status.is_none() || tree.look() > 0;
     if let Some(status) = status {
         use std::os::unix::process::ExitStatusExt as _;
         (outcome.code, outcome.signal) = (status.code(), status.signal());
+    }
+}
+
+/// Waits until nothing of the tree lives, but no longer than `patience`.
+async fn gone(tree: &mut Tree, patience: Duration) {
+    let end = tokio::time::Instant::now() + patience;
+    while tree.look() > 0 && tokio::time::Instant::now() < end {
+        sleep(LOOK_EVERY).await;
     }
 }
 

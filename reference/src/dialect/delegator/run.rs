@@ -71,10 +71,9 @@ pub fn result(outcome: Outcome) -> CallResult {
             forced: outcome.term || outcome.kill,
             term: outcome.term,
             kill: outcome.kill,
-            ..CleanupFacts {
-                drained: true,
-                ..CleanupFacts::default()
-            }
+            drained: true,
+            strays: outcome.strays as u64,
+            incomplete: outcome.incomplete,
         },
         warnings: outcome.health,
         ..CallResult::without_run(verdict, reason, &message)

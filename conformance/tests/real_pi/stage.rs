@@ -49,7 +49,8 @@ impl Stage {
             "description": "Does what the script says.", "model": "stub/x", "thinking": "off", "prompt": "You are a hand.",
             "tools": ["read", "bash"], "extensions": [], "skills": [], "deadlineMs": u64::try_from(deadline.as_millis()).unwrap(),
         });
-        let limits = json!({"taskChars": 1_000_000});
+        // A busy machine takes its time to start two Node programs; what is tried here is not the start.
+        let limits = json!({"taskChars": 1_000_000, "startWatchdogMs": 300_000});
         write(
             &agent.join("delegator.json"),
             &json!({"profiles": {"hand": hand}, "limits": limits}),

@@ -101,9 +101,9 @@ fn word(occasion: Occasion) -> String {
 
 /// The task of a one-shot mode: piped text, `@FILE`s and the first message; further messages are further runs.
 fn one_shot_task(stage: &Stage) {
-    let piped = events::piped_text(stage);
+    // Pi takes the text of standard input without the blanks around it (`json-stdin-piped`).
+    let mut first = events::piped_text(stage).trim().to_owned();
     let args = &stage.given.args;
-    let mut first = piped.clone();
     for file in &args.files {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         let path = std::path::Path::new(&stage.given.cwd).join(file);

@@ -261,15 +261,15 @@ impl Replay<'_> {
         let call = theirs
             .map(|record| record.text_of("toolCallId"))
             .unwrap_or_default();
-        if kind == "tool_execution_update" {
-            if let Some(update) = self.running.get_mut(call).and_then(VecDeque::pop_front) {
-                let (text, details) = match update {
-                    ToolUpdate::Text(text) => (text, serde_json::json!({})),
-                    ToolUpdate::Full { text, details } => (text, details),
-                };
-                self.step(Step::Update(call.to_owned(), text, Some(details)));
-                return true;
-            }
+        if kind == "tool_execution_update"
+            && let Some(update) = self.running.get_mut(call).and_then(VecDeque::pop_front)
+        {
+            let (text, details) = match update {
+                ToolUpdate::Text(text) => (text, serde_json::json!({})),
+                ToolUpdate::Full { text, details } => (text, details),
+            };
+            self.step(Step::Update(call.to_owned(), text, Some(details)));
+            return true;
         }
         if kind == "tool_execution_end" && self.running.remove(call).is_some() {
             let result = self

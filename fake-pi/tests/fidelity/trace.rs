@@ -72,11 +72,11 @@ impl Trace {
                 "stdin" => {
                     let lines: Vec<String> = data().split('\n').map(str::to_owned).collect();
                     // One write, or two so close that Pi reads them at once.
-                    if let Some((before, Event::Stdin(earlier))) = trace.events.last_mut() {
-                        if time - *before < 0.3 {
-                            earlier.extend(lines);
-                            continue;
-                        }
+                    if let Some((before, Event::Stdin(earlier))) = trace.events.last_mut()
+                        && time - *before < 0.3
+                    {
+                        earlier.extend(lines);
+                        continue;
                     }
                     Event::Stdin(lines)
                 }

@@ -95,7 +95,7 @@ impl Session {
             "extension_ui_response" => return self.ui_response(command),
             "prompt" => return self.prompt(command, id),
             "abort" => return self.abort(id),
-            "compact" => return self.compact("manual", Some(id)),
+            "compact" => return self.compact_by_command(id),
             "bash" => return self.bash(command, id),
             "abort_retry" => return self.abort_retry(id.as_ref()),
             "steer" => self.enqueue(command, false),

@@ -170,6 +170,8 @@ pub struct Session {
     /// `abort` commands whose response is owed: their `id` fields.
     pub(super) aborts: Vec<Option<Value>>,
     pub(super) compaction: Option<Compaction>,
+    /// `compact` commands that wait for the run to be given up: their `id` fields.
+    pub(super) compact_later: Vec<Option<Value>>,
     /// From which entry on the last compaction kept the conversation.
     pub(super) kept_from: Option<Value>,
     pub(super) handler: Option<Handler>,
@@ -231,6 +233,7 @@ impl Session {
             aborts: Vec::new(),
             compaction: None,
             kept_from: None,
+            compact_later: Vec::new(),
             handler: None,
             bash: None,
             together: None,
@@ -537,7 +540,25 @@ impl Session {
         if self.quitting && self.newer() {
             return self.exit(Ending::Code(0));
         }
+        for id in std::mem::take(&mut self.compact_later) {
+            self.compact_by_command(id);
+        }
         self.next_message();
+    }
+
+    /// The `compact` command. What runs is given up first, as by an abort.
+    pub(super) fn compact_by_command(&mut self, id: Option<Value>) {
+        match self.phase {
+            Phase::Idle => self.compact("manual", Some(id)),
+            Phase::Compacting => {
+                let error = "Compaction already in progress".to_owned();
+                self.respond(id.as_ref(), &json!("compact"), Err(error));
+            }
+            _ => {
+                self.compact_later.push(id);
+                self.abort_run();
+            }
+        }
     }
 
     // ---- abort -----------------------------------------------------------------------------------------------
@@ -548,6 +569,10 @@ impl Session {
             return self.respond(id.as_ref(), &json!("abort"), Ok(None));
         }
         self.aborts.push(id);
+        self.abort_run();
+    }
+
+    fn abort_run(&mut self) {
         match self.phase {
             Phase::Requested => {
                 self.out.push(Output::DropModel);

@@ -80,6 +80,13 @@ impl Session {
     }
 
     fn read_answer(&mut self, piece: ModelPiece) {
+        match (self.phase, &piece) {
+            // A response begins once, and before anything of it comes.
+            (Phase::Streaming, ModelPiece::Begin) => return,
+            (Phase::Requested, ModelPiece::Begin | ModelPiece::Fail(_)) => {}
+            (Phase::Requested, _) => self.read_answer(ModelPiece::Begin),
+            _ => {}
+        }
         let Some(message) = &mut self.message else {
             return;
         };

@@ -2,14 +2,7 @@
 
 use tokio::sync::watch;
 
-/// Who wants the call to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// The caller, or the parent's user.
-    Aborted,
-    /// The session ends.
-    Shutdown,
-}
+pub use crate::pi::Why;
 
 /// The end that tells.
 #[derive(Debug, Clone)]
@@ -48,5 +41,11 @@ impl Stop {
             Ok(why) => why.unwrap_or(Why::Shutdown),
             Err(_) => Why::Shutdown,
         }
+    }
+}
+
+impl crate::pi::Stop for Stop {
+    async fn stopped(&mut self) -> Why {
+        self.wait().await
     }
 }

@@ -3,8 +3,7 @@
 use super::progress::Activity;
 use super::result::{CallResult, CleanupFacts, ExitFacts, TruncationFacts, UsageFacts, Verdict};
 use crate::config::{self, clip};
-use crate::dialect::stop::Why;
-use crate::pi::{Cause, Limits, Outcome, Update};
+use crate::pi::{Cause, Limits, Outcome, Update, Why};
 use std::time::Duration;
 
 /// The limits of a run of this session, with the profile's deadline.
@@ -16,8 +15,8 @@ pub fn limits(session: &config::Limits, deadline: Duration) -> Limits {
         record_cap: session.record_cap,
         output_cap: session.output_cap,
         stderr_cap: session.stderr_cap,
-        term_grace: Duration::from_secs(2),
-        drain: Duration::from_secs(1),
+        bash_timeout_ends_run: true,
+        ..Limits::default()
     }
 }
 
@@ -41,6 +40,7 @@ pub fn result(outcome: Outcome) -> CallResult {
     };
     let [input, output, cache_read, cache_write, total] = outcome.tokens;
     let signal = outcome
+        .exit
         .signal
         .and_then(|number| nix::sys::signal::Signal::try_from(number).ok());
     CallResult {
@@ -50,7 +50,7 @@ pub fn result(outcome: Outcome) -> CallResult {
         stop_reason: outcome.stop_reason,
         error: outcome.error,
         exit: ExitFacts {
-            code: outcome.code,
+            code: outcome.exit.code,
             signal: signal.map(|signal| signal.as_str().to_owned()),
         },
         usage: UsageFacts {
@@ -68,12 +68,12 @@ pub fn result(outcome: Outcome) -> CallResult {
         },
         stderr_tail: outcome.stderr_tail,
         cleanup: CleanupFacts {
-            forced: outcome.term || outcome.kill,
-            term: outcome.term,
-            kill: outcome.kill,
-            drained: true,
-            strays: outcome.strays as u64,
-            incomplete: outcome.incomplete,
+            forced: outcome.cleanup.forced(),
+            term: outcome.cleanup.term,
+            kill: outcome.cleanup.kill,
+            drained: outcome.cleanup.drained,
+            strays: outcome.cleanup.strays as u64,
+            incomplete: outcome.cleanup.incomplete,
         },
         warnings: outcome.health,
         ..CallResult::without_run(verdict, reason, &message)
@@ -108,24 +108,43 @@ fn verdict(outcome: &Outcome) -> (Verdict, &'static str, String) {
             "prompt-refused",
             format!("the prompt was refused: {}", clip(words)),
         ),
-        Cause::Protocol(words) => (Failed, "protocol-error", words.clone()),
+        Cause::BashTimeout(words) => (
+            Failed,
+            "bash-timeout",
+            format!("a Bash command did not end by itself: {}", clip(words)),
+        ),
+        Cause::Oversized => (
+            Failed,
+            "protocol-error",
+            "a record that matters is longer than the limit".into(),
+        ),
+        Cause::IncompleteRecord => (
+            Failed,
+            "incomplete-last-record",
+            "the output ended inside its last record, which is incomplete".into(),
+        ),
         Cause::Spawn(words) => (Failed, "spawn-error", words.clone()),
         Cause::Settled | Cause::Ended => said(outcome),
     }
 }
 
-/// The verdict on what the child said last.
+/// The verdict on what the child said last. Without `agent_settled` (`Ended`) a natural end counts when the process ended
+/// well too (ruling 9 of the catalogue).
 fn said(outcome: &Outcome) -> (Verdict, &'static str, String) {
-    let ended = |reason, message| (Verdict::Failed, reason, message);
+    let failed = |reason, message| (Verdict::Failed, reason, message);
+    let settled = outcome.cause == Cause::Settled;
+    if !outcome.answered
+        || !(settled || outcome.exit.code == Some(0) || outcome.stop_reason == "error")
+    {
+        return died(outcome);
+    }
     match outcome.stop_reason.as_str() {
         "stop" if outcome.text.trim().is_empty() => {
-            ended("empty-answer", "the last message has no text".into())
+            failed("empty-answer", "the last message has no text".into())
         }
-        "stop" if outcome.cause == Cause::Settled || outcome.code == Some(0) => {
-            (Verdict::Success, "", String::new())
-        }
-        "error" => ended("provider-error", "the model's provider failed".into()),
-        "length" => ended(
+        "stop" => (Verdict::Success, "", String::new()),
+        "error" => failed("provider-error", "the model's provider failed".into()),
+        "length" => failed(
             "length",
             "the answer was cut by the model's token limit".into(),
         ),
@@ -134,25 +153,31 @@ fn said(outcome: &Outcome) -> (Verdict, &'static str, String) {
             "aborted",
             "the child says that its run was aborted".into(),
         ),
-        _ => match (outcome.code, outcome.signal) {
-            (_, Some(signal)) => ended(
+        // The run ended between a tool's result and the answer to it.
+        "toolUse" => failed("no-answer", "the child ended without an answer".into()),
+        other => failed(
+            "unknown-stop-reason",
+            format!("the last message ended with `{}`", clip(other)),
+        ),
+    }
+}
+
+/// The verdict on a child that ended before it had answered.
+fn died(outcome: &Outcome) -> (Verdict, &'static str, String) {
+    let failed = |reason, message| (Verdict::Failed, reason, message);
+    match (outcome.exit.code, outcome.exit.signal) {
+        (_, Some(signal)) if !outcome.cleanup.term => {
+            let name = nix::sys::signal::Signal::try_from(signal);
+            let name = name.map_or_else(|_| signal.to_string(), |name| name.as_str().to_owned());
+            failed(
                 "signal",
-                format!("the child died of signal {signal} before it had answered"),
-            ),
-            (Some(code), _) if code != 0 => ended(
-                "exit",
-                format!("the child ended with code {code} before it had answered"),
-            ),
-            _ if outcome.stop_reason.is_empty() => {
-                ended("no-answer", "the child ended without an answer".into())
-            }
-            _ => ended(
-                "unknown-stop-reason",
-                format!(
-                    "the last message ended with `{}`",
-                    clip(&outcome.stop_reason)
-                ),
-            ),
-        },
+                format!("the child died of {name} before it had answered"),
+            )
+        }
+        (Some(code), _) if code != 0 && !outcome.cleanup.term => failed(
+            "exit",
+            format!("the child ended with code {code} before it had answered"),
+        ),
+        _ => failed("no-answer", "the child ended without an answer".into()),
     }
 }

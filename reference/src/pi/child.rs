@@ -1,0 +1,58 @@
+//! Starting a child: its own group, three pipes, nothing else inherited, no code between fork and exec.
+
+use std::io;
+use std::process::Stdio;
+
+use tokio::process::{Child, Command};
+
+use super::group::{self, Tree};
+use super::outcome::{Launch, MARK_VARIABLE};
+
+/// A child that runs.
+#[derive(Debug)]
+pub struct Started {
+    /// The process, with its pipes.
+    pub child: Child,
+    /// Its tree.
+    pub tree: Tree,
+}
+
+/// Starts the child of a launch.
+///
+/// # Errors
+/// The program cannot be started, or this system cannot keep track of what a child leaves behind.
+pub fn start(launch: &Launch) -> io::Result<Started> {
+    if !launch.program.is_absolute() {
+        return Err(io::Error::other("the program's path is not absolute"));
+    }
+    group::adopt_orphans().map_err(|error| {
+        io::Error::other(format!("this system cannot adopt orphaned processes ({error}), and without that nothing is started"))
+    })?;
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.args)
+        .current_dir(&launch.cwd)
+        .env(MARK_VARIABLE, &launch.mark)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Only for a task that is dropped in the middle; an orderly end goes through the tree.
+        .kill_on_drop(true)
+        .process_group(0);
+    for (name, value) in &launch.env {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    // Whoever looks for orphans to reap must not see this child before it is entered.
+    let mut own = group::own_children();
+    let child = command.spawn()?;
+    let pid = child.id().map_or(0, u32::cast_signed);
+    own.add(pid);
+    drop(own);
+    Ok(Started {
+        child,
+        tree: Tree::new(pid, &launch.mark),
+    })
+}

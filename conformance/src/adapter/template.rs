@@ -225,6 +225,7 @@ mod tests {
                 serde_json::from_str(&text).unwrap_or_else(|e| panic!("{settings}: {e}\n{text}"));
             if settings["deadline"] == "1500ms" {
                 assert_eq!(config["profiles"]["scout"]["deadlineMs"], 1500);
+                assert_eq!(config["profiles"]["worker"]["deadlineMs"], 1500);
                 assert!(config.get("limits").is_none());
             }
             if settings["start-watchdog"] == "1s" {

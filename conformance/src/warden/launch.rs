@@ -36,6 +36,10 @@ pub fn launch(start: &Start, stderr: &OwnedFd) -> Result<Pid, String> {
     let wrong = |error: nix::Error| format!("`{program}`: {}", error.desc());
     let mut files = PosixSpawnFileActions::init().map_err(wrong)?;
     files.add_dup2(stderr.as_raw_fd(), 2).map_err(wrong)?;
+    // Whoever started the runner may have left descriptors open in it; a child that has them would be held against the subject.
+    for fd in open_descriptors() {
+        files.add_close(fd).map_err(wrong)?;
+    }
     let mut attributes = PosixSpawnAttr::init().map_err(wrong)?;
     attributes
         .set_sigmask(&signals(&start.blocked)?)
@@ -53,6 +57,15 @@ pub fn launch(start: &Start, stderr: &OwnedFd) -> Result<Pid, String> {
         )
         .map_err(wrong)?;
     posix_spawn(program.as_str(), &files, &attributes, &args, &env).map_err(wrong)
+}
+
+/// Numbers of the descriptors above 2 that are open here.
+fn open_descriptors() -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
+    let numbers = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(|fd| *fd > 2).collect()
 }
 
 /// The command, behind a shell when something must be set that only the process itself can set before it becomes the

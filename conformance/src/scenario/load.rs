@@ -406,6 +406,56 @@ mod tests {
         assert!(error.to_string().contains("nosuch.yaml"), "{error}");
     }
 
+    /// The YAML blocks of a document that are whole scenarios.
+    fn examples(document: &str) -> Vec<&str> {
+        let blocks = document.split("```yaml\n").skip(1);
+        blocks
+            .filter_map(|rest| rest.split("```").next())
+            .filter(|block| block.starts_with("scenario:"))
+            .collect()
+    }
+
+    #[test]
+    fn examples_in_the_documents_are_right() {
+        let documents = [
+            include_str!("../../../docs/scenarios.md"),
+            include_str!("../../../scenarios/README.md"),
+        ];
+        let examples: Vec<&str> = documents.into_iter().flat_map(examples).collect();
+        assert_eq!(examples.len(), 4);
+        for example in examples {
+            let loaded =
+                parse("area/example.yaml", example).unwrap_or_else(|error| panic!("{error}"));
+            for check in &loaded.scenario.checks {
+                crate::check::validate(check, &loaded.scenario, &[])
+                    .unwrap_or_else(|error| panic!("{error}"));
+            }
+        }
+    }
+
+    #[test]
+    fn every_check_of_an_embedded_scenario_means_something() {
+        let catalogue = crate::catalogue::Catalogue::embedded().unwrap();
+        let mut wrong = Vec::new();
+        let mut names = std::collections::BTreeSet::new();
+        for Loaded { file, scenario, .. } in embedded().unwrap() {
+            if !names.insert(scenario.scenario.clone()) {
+                wrong.push(format!("{file}: the name exists twice"));
+            }
+            for check in &scenario.checks {
+                if let Err(error) = crate::check::validate(check, &scenario, &[]) {
+                    wrong.push(format!("{file}: {error}"));
+                }
+            }
+            for id in crate::coverage::proves(&scenario) {
+                if let Err(error) = catalogue.get(id) {
+                    wrong.push(format!("{file}: {error}"));
+                }
+            }
+        }
+        assert_eq!(wrong, Vec::<String>::new());
+    }
+
     #[test]
     fn every_embedded_scenario_loads() {
         let loaded = embedded().unwrap_or_else(|error| panic!("{error}"));

@@ -36,16 +36,24 @@ fn main() -> ExitCode {
     cli::main(bundled)
 }
 
-/// The subjects that this executable carries.
+/// The subjects that this executable carries: the sound reference, and the broken ones.
 fn bundled() -> Bundled {
+    let sound = BundledSubject {
+        name: "delegate".to_owned(),
+        about: "the bundled reference, a delegator that keeps every promise".to_owned(),
+        breaks: Vec::new(),
+        sound: true,
+        main: reference::main,
+    };
+    let broken = mutants::all().into_iter().map(|mutant| BundledSubject {
+        name: mutant.name.to_owned(),
+        about: mutant.about.to_owned(),
+        breaks: mutant.breaks.iter().map(|id| (*id).to_owned()).collect(),
+        sound: false,
+        main: mutant.main,
+    });
     Bundled {
-        subjects: vec![BundledSubject {
-            name: "delegate".to_owned(),
-            about: "the bundled reference, a delegator that keeps every promise".to_owned(),
-            breaks: Vec::new(),
-            sound: true,
-            main: reference::main,
-        }],
+        subjects: std::iter::once(sound).chain(broken).collect(),
     }
 }
 

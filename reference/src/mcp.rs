@@ -51,7 +51,12 @@ pub async fn serve(delegator: Arc<Delegator>, mut signals: Signals) -> ExitCode 
     let calls = Calls::default();
     let (input, output) = transport::stdio_pipes();
     let inner = transport::async_rw::AsyncRwTransport::new_server(input, output);
-    let wire = Wire::new(inner, calls.clone(), Arc::clone(&delegator.session));
+    let wire = Wire::new(
+        inner,
+        calls.clone(),
+        Arc::clone(&delegator.session),
+        delegator.answers(),
+    );
     let server = Server {
         delegator,
         calls: calls.clone(),

@@ -44,6 +44,11 @@ impl Delegator {
         Self { session, twist }
     }
 
+    /// How often a call's response is sent: see [`Twist::answers`].
+    pub fn answers(&self) -> usize {
+        self.twist.answers()
+    }
+
     /// Most bytes of answer text in a result.
     pub fn output_cap(&self) -> usize {
         self.session

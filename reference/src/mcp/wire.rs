@@ -32,16 +32,19 @@ pub struct Wire<T> {
     calls: Calls,
     session: Arc<Session>,
     opened: bool,
+    /// How often a call's response is sent: once, unless a mutant says otherwise.
+    answers: usize,
 }
 
 impl<T> Wire<T> {
     /// Listens to `inner`.
-    pub fn new(inner: T, calls: Calls, session: Arc<Session>) -> Self {
+    pub fn new(inner: T, calls: Calls, session: Arc<Session>, answers: usize) -> Self {
         Self {
             inner,
             calls,
             session,
             opened: false,
+            answers,
         }
     }
 
@@ -108,9 +111,17 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Wire<T> {
             _ => None,
         };
         let calls = self.calls.clone();
+        let again = if answered.is_some() { self.answers } else { 1 };
+        let mut copies = Vec::new();
+        for _ in 1..again {
+            copies.push(self.inner.send(item.clone()));
+        }
         let sending = self.inner.send(item);
         async move {
             let sent = sending.await;
+            for copy in copies {
+                copy.await?;
+            }
             // Only now is the call over: whoever waits for that may end the process.
             if let Some(id) = answered {
                 calls.finish(&id);

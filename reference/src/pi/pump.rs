@@ -53,6 +53,7 @@ pub async fn run(
         queue: VecDeque::new(),
         close_stdin: false,
         settled: false,
+        heard: Duration::ZERO,
         started,
         tail: Tail {
             bytes: VecDeque::new(),
@@ -111,6 +112,7 @@ struct Pump {
     queue: VecDeque<Vec<u8>>,
     close_stdin: bool,
     settled: bool,
+    heard: Duration,
     started: Started,
     tail: Tail,
 }
@@ -163,7 +165,8 @@ impl Pump {
             if self.close_stdin && self.queue.is_empty() {
                 stdin = None;
             }
-            let deadline = self.machine.deadline();
+            let lag = self.twist.lag(self.heard);
+            let deadline = self.machine.deadline().map(|deadline| deadline + lag);
             let next = self.queue.front().map(Vec::as_slice);
             let woken = tokio::select! {
                 count = read(stdout.as_mut(), &mut out) => Woken::Stdout(count),
@@ -247,8 +250,13 @@ impl Pump {
     }
 
     fn tell(&mut self, input: Input) {
+        let now = self.began.elapsed();
+        if matches!(input, Input::Record(..)) {
+            self.heard = now;
+        }
         for input in self.twist.input(input) {
-            let effects = self.machine.handle(input, self.began.elapsed());
+            let now = now.saturating_sub(self.twist.lag(self.heard));
+            let effects = self.machine.handle(input, now);
             self.carry_out(effects);
         }
     }
@@ -267,10 +275,7 @@ impl Pump {
                 }
                 // Nobody will read what comes after the end of input.
                 Effect::Write(_) => {}
-                Effect::CloseStdin => {
-                    self.close_stdin = true;
-                    self.queue.clear();
-                }
+                Effect::CloseStdin => self.close_stdin = true,
                 Effect::Term => self.signal(Signal::SIGTERM),
                 Effect::Kill => self.signal(Signal::SIGKILL),
                 Effect::Look => {

@@ -3,6 +3,8 @@
 //! A mutant is a delegate that is broken on purpose in one way (`conformance/mutants`). It changes what the machine is told
 //! or what the shell does of what the machine wants; each change is a few lines. The sound program changes nothing.
 
+use std::time::Duration;
+
 use super::outcome::{Launch, Limits, Outcome};
 use super::run::{Effect, Input};
 
@@ -13,7 +15,7 @@ pub trait Twist: Send + Sync {
         Box::new(Sound)
     }
 
-    /// How often a call is answered.
+    /// How often a call is answered on the wire.
     fn answers(&self) -> usize {
         1
     }
@@ -53,6 +55,11 @@ pub trait RunTwist: Send {
     /// Whom a signal reaches.
     fn reach(&self) -> Reach {
         Reach::Tree
+    }
+
+    /// How far the machine's clock lags behind; `heard` is when the child was last heard of.
+    fn lag(&self, _heard: Duration) -> Duration {
+        Duration::ZERO
     }
 
     /// What comes out.

@@ -6,7 +6,7 @@
 //! result like every other.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -112,9 +112,10 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Wire<T> {
         };
         let calls = self.calls.clone();
         let again = if answered.is_some() { self.answers } else { 1 };
-        let mut copies = Vec::new();
+        let mut copies: Vec<Pin<Box<dyn Future<Output = Result<(), T::Error>> + Send>>> =
+            Vec::new();
         for _ in 1..again {
-            copies.push(self.inner.send(item.clone()));
+            copies.push(Box::pin(self.inner.send(item.clone())));
         }
         let sending = self.inner.send(item);
         async move {

@@ -1,52 +1,56 @@
 //! Bytes into records (pure): LF ends a record, and nothing else does.
 //!
-//! Each byte is looked at once. A record that lies within one read is borrowed from it and never copied; only one that
-//! straddles reads is put together. Nothing longer than the cap is ever held, and a long record that is known not to
-//! matter is not held at all: its head decides, once there are [`HEAD`] bytes of it, however the reads fell.
-//!
 //! ```text
-//!                LF                          HEAD bytes, matters
-//!   ┌────────┐ ◄─────┐ ┌─────────────┐ ◄──────────────────────┐
-//!   │ record │       └─│ put together│                        │
-//!   └────────┘         └─────────────┘ ── over the cap ──► ┌──────────┐
-//!                             │ HEAD bytes, does not matter│ skipping │ ── LF ──► told with its length
-//!                             └──────────────────────────► └──────────┘
+//!  read ──► records that lie within it: borrowed, never copied ───► Frame::Record
+//!       └─► one that straddles reads ─► put together ─► LF ───────► Frame::Record
+//!                                         │ longer than HEAD: its head is weighed, once
+//!                                         ├─ not needed ─► counted only ─► LF ─► Frame::Skipped
+//!                                         └─ needed, over the cap ─────────────► Frame::Oversized, the rest dropped
 //! ```
+//!
+//! Each byte is looked at once, and nothing longer than the cap is ever held. What becomes of a record depends on its
+//! bytes alone, however the reads fell; the tests hold that against a naive twin. One CR before the LF is not part of
+//! the record and does not count towards the cap.
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
-/// Longest record that is accepted, in bytes without its LF (`framing.record-limit-8mib`).
+/// Longest record in bytes, without its LF (`framing.record-limit-8mib`; ruling 11 of the catalogue).
 pub const RECORD_CAP: usize = 8 * 1024 * 1024;
-
-/// How many bytes of a long record are looked at to tell what it is (ruling 11 of the catalogue).
+/// How much of a record is looked at to tell whether it can be skipped. Shorter ones are always kept.
 pub const HEAD: usize = 64 * 1024;
+/// Capacity above which a spill is given back after its record.
+const SPILL_KEPT: usize = 1024 * 1024;
+/// Below this length a plain loop finds an LF sooner than a vector search has started.
+const SHORT: usize = 16;
 
-/// What the head of a long record says about the whole.
+/// What to do with a record that is longer than [`HEAD`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// It is needed whole; over the cap it breaks the protocol.
+    /// It carries meaning: kept up to the cap; a fault beyond it.
     Matters,
-    /// It is not needed, but it is of the kind that carries an answer: over the cap it breaks the protocol.
+    /// It carries meaning that the run can do without: kept up to the cap, skipped beyond it.
+    Useful,
+    /// It carries nothing, but is part of an answer: never stored, and a fault beyond the cap.
     Partial,
-    /// It is not needed, however long.
+    /// It carries nothing: never stored, however long it is.
     Harmless,
 }
 
-/// What comes out of the bytes.
+/// A record, or what is left of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// A whole record, without its line end.
+    /// A whole record, without LF and without the CR before it.
     Record(&'a [u8]),
-    /// A long record that was not kept: its head, and its length in bytes without the LF.
+    /// A record that was not stored: its first [`HEAD`] bytes, and its length with a CR, if there was one.
     Skipped {
-        /// The first [`HEAD`] bytes.
+        /// The beginning.
         head: &'a [u8],
-        /// Length of the whole.
+        /// Bytes before the LF.
         len: u64,
     },
-    /// A record that matters is over the cap. Told as soon as that is known, once for each such record.
+    /// A record that outgrew the cap and may not be skipped. Told as soon as it is known; the rest is dropped.
     Oversized {
-        /// The first bytes of it.
+        /// The beginning.
         head: &'a [u8],
     },
 }
@@ -54,137 +58,56 @@ pub enum Frame<'a> {
 /// What is left when the stream has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest<'a> {
-    /// Nothing: the last record had its LF.
+    /// Nothing: the last record had its LF, or was told as oversized already.
     Nothing,
     /// Bytes without an LF after them. Whether they are a whole record, their reader finds out.
     Bytes(&'a [u8]),
-    /// The end of a record that was not kept.
-    Cut,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    /// Bytes are kept in `spill`.
-    Keep,
-    /// Bytes are counted; `told` once an oversized record was reported.
-    Skip {
-        len: u64,
-        weight: Weight,
-        told: bool,
+    /// The same of a record that was not stored.
+    Skipped {
+        /// The beginning.
+        head: &'a [u8],
+        /// Whether its last byte ends an object, as that of every whole record does.
+        closed: bool,
     },
 }
 
-/// Cuts a stream of bytes into records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The spill holds all there is of the open record.
+    Spill { weight: Option<Weight> },
+    /// The spill holds the head.
+    Skip { weight: Weight, len: u64, last: u8 },
+    /// Everything up to the next LF goes.
+    Drop,
+}
+
+/// Cuts a stream of chunks into records.
 #[derive(Debug)]
 pub struct Framer {
     cap: usize,
+    head: usize,
     weigh: fn(&[u8]) -> Weight,
     spill: Vec<u8>,
-    weighed: bool,
-    mode: Mode,
+    state: State,
 }
 
+const FRESH: State = State::Spill { weight: None };
+
 impl Framer {
-    /// A framer. `weigh` is asked once for each record longer than [`HEAD`], with exactly its first [`HEAD`] bytes.
+    /// A framer for records of up to `cap` bytes. `weigh` is asked once for each record longer than [`HEAD`], with
+    /// the first [`HEAD`] bytes of it.
     pub fn new(cap: usize, weigh: fn(&[u8]) -> Weight) -> Self {
+        Self::with_head(cap, HEAD, weigh)
+    }
+
+    /// The same with a head of another size, so that tests need no big records.
+    fn with_head(cap: usize, head: usize, weigh: fn(&[u8]) -> Weight) -> Self {
         Self {
             cap,
+            head: head.min(cap),
             weigh,
             spill: Vec::new(),
-            weighed: false,
-            mode: Mode::Keep,
-        }
-    }
-
-    /// Takes the bytes of one read and gives every frame in them to `each`.
-    pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Frame<'_>)) {
-        while !bytes.is_empty() {
-            let end = memchr(b'\n', bytes);
-            let (piece, rest) = match end {
-                Some(end) => (&bytes[..end], &bytes[end + 1..]),
-                None => (bytes, &[][..]),
-            };
-            bytes = rest;
-            if end.is_some()
-                && self.spill.is_empty()
-                && self.mode == Mode::Keep
-                && piece.len() <= HEAD
-            {
-                each(Frame::Record(trim(piece)));
-            } else {
-                self.grow(piece, &mut each);
-                if end.is_some() {
-                    self.finish_record(&mut each);
-                }
-            }
-        }
-    }
-
-    /// Adds a piece to the record that is being put together.
-    fn grow(&mut self, piece: &[u8], each: &mut impl FnMut(Frame<'_>)) {
-        let Mode::Skip { len, weight, told } = &mut self.mode else {
-            return self.keep(piece, each);
-        };
-        *len += piece.len() as u64;
-        if *len > self.cap as u64 && *weight != Weight::Harmless && !*told {
-            *told = true;
-            each(Frame::Oversized { head: &self.spill });
-        }
-    }
-
-    fn keep(&mut self, piece: &[u8], each: &mut impl FnMut(Frame<'_>)) {
-        let room = HEAD.saturating_sub(self.spill.len());
-        if !self.weighed && piece.len() > room {
-            // The head is complete and there is more: now it is told what the record is, always at the same byte.
-            self.spill.extend_from_slice(&piece[..room]);
-            self.weighed = true;
-            let weight = (self.weigh)(&self.spill);
-            if weight != Weight::Matters {
-                self.mode = Mode::Skip {
-                    len: HEAD as u64,
-                    weight,
-                    told: false,
-                };
-            }
-            return self.grow(&piece[room..], each);
-        }
-        if self.spill.len() + piece.len() > self.cap {
-            let len = (self.spill.len() + piece.len()) as u64;
-            self.spill.truncate(HEAD);
-            self.spill.shrink_to(HEAD);
-            each(Frame::Oversized { head: &self.spill });
-            self.mode = Mode::Skip {
-                len,
-                weight: Weight::Matters,
-                told: true,
-            };
-            return;
-        }
-        self.spill.extend_from_slice(piece);
-    }
-
-    fn finish_record(&mut self, each: &mut impl FnMut(Frame<'_>)) {
-        match self.mode {
-            Mode::Keep => each(Frame::Record(trim(&self.spill))),
-            Mode::Skip { told: true, .. } => {}
-            Mode::Skip { len, .. } => each(Frame::Skipped {
-                head: &self.spill,
-                len,
-            }),
-        }
-        self.spill.clear();
-        // One long answer must not hold its buffer for the rest of the run.
-        self.spill.shrink_to(HEAD);
-        self.weighed = false;
-        self.mode = Mode::Keep;
-    }
-
-    /// What is left at the end of the stream.
-    pub fn finish(&self) -> Rest<'_> {
-        match self.mode {
-            Mode::Skip { .. } => Rest::Cut,
-            Mode::Keep if self.spill.is_empty() => Rest::Nothing,
-            Mode::Keep => Rest::Bytes(trim(&self.spill)),
+            state: FRESH,
         }
     }
 
@@ -192,11 +115,168 @@ impl Framer {
     pub fn held(&self) -> usize {
         self.spill.capacity()
     }
+
+    /// Takes in a chunk and hands out every record that it completes, in order.
+    pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(Frame<'_>)) {
+        let mut rest = chunk;
+        if self.open() {
+            let Some(end) = find_lf(rest) else {
+                return self.extend(rest, &mut each);
+            };
+            self.extend(&rest[..end], &mut each);
+            self.close(&mut each);
+            rest = &rest[end + 1..];
+        }
+        let mut start = 0;
+        if rest.len() < SHORT {
+            while let Some(length) = find_lf(&rest[start..]) {
+                each(self.whole(&rest[start..start + length]));
+                start += length + 1;
+            }
+        } else {
+            for end in memchr_iter(b'\n', rest) {
+                each(self.whole(&rest[start..end]));
+                start = end + 1;
+            }
+        }
+        if start < rest.len() {
+            self.extend(&rest[start..], &mut each);
+        }
+    }
+
+    /// What is left at the end of the stream.
+    pub fn finish(&self) -> Rest<'_> {
+        match self.state {
+            State::Spill { .. } if self.spill.is_empty() => Rest::Nothing,
+            State::Spill { .. } => Rest::Bytes(trim(&self.spill)),
+            State::Skip { last, .. } => Rest::Skipped {
+                head: &self.spill,
+                closed: last == b'}',
+            },
+            State::Drop => Rest::Nothing,
+        }
+    }
+
+    fn open(&self) -> bool {
+        self.state != FRESH || !self.spill.is_empty()
+    }
+
+    /// Whether `len` bytes that end in `last` are too many: a CR at the end does not count.
+    fn over(&self, len: u64, last: u8) -> bool {
+        len - u64::from(last == b'\r') > self.cap as u64
+    }
+
+    /// A record that lies within one chunk.
+    fn whole<'a>(&self, record: &'a [u8]) -> Frame<'a> {
+        if record.len() <= self.head {
+            return Frame::Record(trim(record));
+        }
+        let head = &record[..self.head];
+        let length = record.len() as u64;
+        let over = self.over(length, record[record.len() - 1]);
+        match (self.weigh)(head) {
+            Weight::Matters | Weight::Partial if over => Frame::Oversized { head },
+            Weight::Useful if over => Frame::Skipped { head, len: length },
+            Weight::Matters | Weight::Useful => Frame::Record(trim(record)),
+            Weight::Partial | Weight::Harmless => Frame::Skipped { head, len: length },
+        }
+    }
+
+    /// More of the open record, without its LF. `bytes` may be empty.
+    fn extend(&mut self, mut bytes: &[u8], each: &mut impl FnMut(Frame<'_>)) {
+        while let Some(&last) = bytes.last() {
+            match &mut self.state {
+                State::Drop => return,
+                State::Skip {
+                    weight,
+                    len,
+                    last: end,
+                } => {
+                    *len += bytes.len() as u64;
+                    *end = last;
+                    let (weight, length) = (*weight, *len);
+                    if weight == Weight::Partial && self.over(length, last) {
+                        each(Frame::Oversized { head: &self.spill });
+                        self.drop_rest();
+                    }
+                    return;
+                }
+                State::Spill { weight: None } => {
+                    let room = self.head - self.spill.len();
+                    if bytes.len() <= room {
+                        return self.spill.extend_from_slice(bytes);
+                    }
+                    self.spill.extend_from_slice(&bytes[..room]);
+                    bytes = &bytes[room..];
+                    let weight = (self.weigh)(&self.spill);
+                    self.state = match weight {
+                        Weight::Matters | Weight::Useful => State::Spill {
+                            weight: Some(weight),
+                        },
+                        Weight::Harmless | Weight::Partial => State::Skip {
+                            weight,
+                            len: self.spill.len() as u64,
+                            last,
+                        },
+                    };
+                }
+                State::Spill {
+                    weight: Some(weight),
+                } => {
+                    let weight = *weight;
+                    let length = self.spill.len() + bytes.len();
+                    if !self.over(length as u64, last) {
+                        return self.spill.extend_from_slice(bytes);
+                    }
+                    self.spill.truncate(self.head);
+                    self.spill.shrink_to(self.head);
+                    if weight == Weight::Useful {
+                        self.state = State::Skip {
+                            weight: Weight::Harmless,
+                            len: length as u64,
+                            last,
+                        };
+                    } else {
+                        each(Frame::Oversized { head: &self.spill });
+                        self.drop_rest();
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The LF of the open record.
+    fn close(&mut self, each: &mut impl FnMut(Frame<'_>)) {
+        match self.state {
+            State::Spill { .. } => each(Frame::Record(trim(&self.spill))),
+            State::Skip { len, .. } => each(Frame::Skipped {
+                head: &self.spill,
+                len,
+            }),
+            State::Drop => {}
+        }
+        self.spill.clear();
+        self.spill.shrink_to(SPILL_KEPT);
+        self.state = FRESH;
+    }
+
+    fn drop_rest(&mut self) {
+        self.spill = Vec::new();
+        self.state = State::Drop;
+    }
 }
 
-/// CR before LF is blank space to JSON; it is taken off so that a line compares as it was meant.
-fn trim(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r").unwrap_or(line)
+fn find_lf(bytes: &[u8]) -> Option<usize> {
+    if bytes.len() < SHORT {
+        bytes.iter().position(|&byte| byte == b'\n')
+    } else {
+        memchr(b'\n', bytes)
+    }
+}
+
+fn trim(record: &[u8]) -> &[u8] {
+    record.strip_suffix(b"\r").unwrap_or(record)
 }
 
 #[cfg(test)]
@@ -205,158 +285,192 @@ mod tests {
 
     use super::*;
 
-    const CAP: usize = 100_000;
-
+    /// Records of tests say their weight by their first letter.
     fn weigh(head: &[u8]) -> Weight {
-        assert_eq!(head.len(), HEAD);
-        match head[0] {
-            b'h' => Weight::Harmless,
-            b'p' => Weight::Partial,
+        match head.first() {
+            Some(b'k') => Weight::Useful,
+            Some(b'p') => Weight::Partial,
+            Some(b's') => Weight::Harmless,
             _ => Weight::Matters,
         }
     }
 
-    /// What a frame is, without borrowing.
-    fn describe(frame: Frame<'_>) -> String {
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    enum Told {
+        Record(Vec<u8>),
+        Skipped(Vec<u8>, u64),
+        Oversized(Vec<u8>),
+        Last(Vec<u8>),
+        LastSkipped(Vec<u8>, bool),
+    }
+
+    fn told(frame: Frame<'_>) -> Told {
         match frame {
-            Frame::Record(bytes) if bytes.len() < 20 => {
-                format!("record {}", String::from_utf8_lossy(bytes))
+            Frame::Record(record) => Told::Record(record.to_vec()),
+            Frame::Skipped { head, len } => Told::Skipped(head.to_vec(), len),
+            Frame::Oversized { head } => Told::Oversized(head.to_vec()),
+        }
+    }
+
+    fn framed(cap: usize, head: usize, chunks: &[&[u8]]) -> Vec<Told> {
+        let mut framer = Framer::with_head(cap, head, weigh);
+        let mut seen = Vec::new();
+        for chunk in chunks {
+            framer.push(chunk, |frame| seen.push(told(frame)));
+            assert!(framer.spill.len() <= cap + 1, "{} held", framer.held());
+        }
+        match framer.finish() {
+            Rest::Bytes(record) => seen.push(Told::Last(record.to_vec())),
+            Rest::Skipped { head, closed } => {
+                seen.push(Told::LastSkipped(head.to_vec(), closed));
             }
-            Frame::Record(bytes) => format!("record {} bytes of {}", bytes.len(), bytes[0] as char),
-            Frame::Skipped { head, len } => format!("skipped {len} bytes of {}", head[0] as char),
-            Frame::Oversized { head } => format!("oversized {}", head[0] as char),
+            Rest::Nothing => {}
         }
+        seen
     }
 
-    fn frames(input: &[u8], cuts: &[usize]) -> (Vec<String>, String) {
-        let mut framer = Framer::new(CAP, weigh);
-        let mut seen = Vec::new();
-        let mut from = 0;
-        for &cut in cuts.iter().chain([&input.len()]) {
-            let to = cut.clamp(from, input.len());
-            framer.push(&input[from..to], |frame| seen.push(describe(frame)));
-            assert!(framer.held() <= 2 * CAP, "held {}", framer.held());
-            from = to;
-        }
-        (
-            seen,
-            format!("{:?}", framer.finish()).chars().take(40).collect(),
-        )
-    }
-
-    /// The obvious way: split the whole at LF, then look at each line.
-    fn naive(input: &[u8]) -> (Vec<String>, String) {
-        let mut lines: Vec<&[u8]> = input.split(|byte| *byte == b'\n').collect();
-        let last = lines.pop().unwrap_or_default();
-        let mut seen = Vec::new();
-        let mut rest = Rest::Nothing;
-        for (line, whole) in lines
-            .iter()
-            .map(|line| (*line, true))
-            .chain([(last, false)])
-        {
-            let weight = if line.len() > HEAD {
-                weigh(&line[..HEAD])
+    /// The obvious implementation: the whole input, split at LF.
+    fn naive(cap: usize, head: usize, input: &[u8]) -> Vec<Told> {
+        let head = head.min(cap);
+        let mut pieces: Vec<&[u8]> = input.split(|&byte| byte == b'\n').collect();
+        let open = pieces.pop().unwrap_or_default();
+        let one = |record: &[u8], ended: bool| {
+            let bare = record.strip_suffix(b"\r").unwrap_or(record);
+            let weight = if record.len() > head {
+                weigh(&record[..head])
             } else {
                 Weight::Matters
             };
-            let over = line.len() > CAP && weight != Weight::Harmless;
-            if over {
-                seen.push(describe(Frame::Oversized { head: line }));
+            let start = record[..record.len().min(head)].to_vec();
+            let over = bare.len() > cap;
+            let keeps = matches!(weight, Weight::Matters | Weight::Useful);
+            let fatal = matches!(weight, Weight::Matters | Weight::Partial);
+            match (over, keeps, fatal, ended) {
+                (true, _, true, _) => Some(Told::Oversized(start)),
+                (false, true, _, true) => Some(Told::Record(bare.to_vec())),
+                (false, true, _, false) if record.is_empty() => None,
+                (false, true, _, false) => Some(Told::Last(bare.to_vec())),
+                (_, _, _, true) => Some(Told::Skipped(start, record.len() as u64)),
+                (_, _, _, false) => Some(Told::LastSkipped(start, record.ends_with(b"}"))),
             }
-            match (whole, weight) {
-                (true, _) if over => {}
-                (true, Weight::Matters) => seen.push(describe(Frame::Record(trim(line)))),
-                (true, _) => seen.push(describe(Frame::Skipped {
-                    head: line,
-                    len: line.len() as u64,
-                })),
-                (false, _) if over || weight != Weight::Matters => rest = Rest::Cut,
-                (false, _) if line.is_empty() => {}
-                (false, _) => rest = Rest::Bytes(trim(line)),
-            }
-        }
-        (seen, format!("{rest:?}").chars().take(40).collect())
+        };
+        let mut seen: Vec<_> = pieces
+            .iter()
+            .filter_map(|record| one(record, true))
+            .collect();
+        seen.extend(one(open, false));
+        seen
     }
 
-    fn line() -> impl Strategy<Value = Vec<u8>> {
-        let sizes = prop_oneof![
-            6 => 0..40_usize,
-            1 => HEAD - 2..HEAD + 3,
-            1 => CAP - 2..CAP + 3,
-            1 => Just(2 * CAP),
+    fn stream() -> impl Strategy<Value = Vec<u8>> {
+        let letter = prop_oneof![
+            4 => Just(b'\n'), 2 => Just(b'\r'), 8 => Just(b'x'), 1 => Just(b'}'),
+            2 => Just(b'k'), 2 => Just(b'p'), 2 => Just(b's'), 1 => any::<u8>(),
         ];
-        (
-            sizes,
-            prop_oneof![Just(b'h'), Just(b'p'), Just(b'm')],
-            any::<bool>(),
-        )
-            .prop_map(|(size, byte, cr)| {
-                let mut line = vec![byte; size];
-                if cr && size > 0 {
-                    line[size - 1] = b'\r';
-                }
-                line
-            })
+        prop::collection::vec(letter, 0..200)
+    }
+
+    fn cut(input: &[u8], cuts: &[usize]) -> Vec<Vec<u8>> {
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (input.len() + 1)).collect();
+        places.extend([0, input.len()]);
+        places.sort_unstable();
+        places
+            .windows(2)
+            .map(|ends| input[ends[0]..ends[1]].to_vec())
+            .collect()
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(96))]
-
-        // shows: framing.record-split-across-writes, framing.many-records-one-write, framing.oversized-line-bounded
+        // shows: framing.record-split-across-writes, framing.many-records-one-write
         #[test]
-        fn every_way_of_cutting_the_stream_gives_the_same_frames(
-            lines in prop::collection::vec(line(), 0..8),
-            ended in any::<bool>(),
-            cuts in prop::collection::vec(0..400_000_usize, 0..12),
+        fn chunking_changes_nothing(
+            input in stream(),
+            cuts in prop::collection::vec(any::<usize>(), 0..40),
+            cap in 1usize..40,
+            head in 1usize..24,
         ) {
-            let mut input = lines.join(&b'\n');
-            if ended && !input.is_empty() {
-                input.push(b'\n');
-            }
-            let mut cuts = cuts;
-            cuts.sort_unstable();
-            prop_assert_eq!(frames(&input, &cuts), naive(&input));
+            let expected = naive(cap, head, &input);
+            let chunks = cut(&input, &cuts);
+            let chunks: Vec<&[u8]> = chunks.iter().map(Vec::as_slice).collect();
+            prop_assert_eq!(framed(cap, head, &chunks), expected.clone());
+            prop_assert_eq!(framed(cap, head, &[&input]), expected.clone());
+            let single: Vec<&[u8]> = input.chunks(1).collect();
+            prop_assert_eq!(framed(cap, head, &single), expected);
         }
     }
 
     #[test]
-    fn one_byte_at_a_time_is_one_more_way() {
-        let input = b"{\"a\":1}\r\n\n{\"b\":\"\xe2\x80\xa8\"}\nrest";
-        let every: Vec<usize> = (0..input.len()).collect();
-        assert_eq!(frames(input, &every), naive(input));
-        assert_eq!(frames(input, &[]).0.len(), 3);
+    fn every_size_around_the_cap_in_every_chunk_size() {
+        for letter in [b'x', b'k', b'p', b's'] {
+            for size in 30..=34 {
+                for end in ["", "\n", "\r\n", "\r\r\n"] {
+                    let mut input = vec![letter; size];
+                    input.extend_from_slice(end.as_bytes());
+                    input.extend_from_slice(b"next\n");
+                    let expected = naive(32, 16, &input);
+                    for step in 1..=input.len() {
+                        let chunks: Vec<&[u8]> = input.chunks(step).collect();
+                        assert_eq!(framed(32, 16, &chunks), expected, "{input:?} by {step}");
+                    }
+                }
+            }
+        }
     }
 
     // shows: framing.oversized-line-bounded
     #[test]
-    fn the_cap_is_exact() {
-        for (size, expected) in [
-            (RECORD_CAP - 1, "record 8388607 bytes of m"),
-            (RECORD_CAP, "record 8388608 bytes of m"),
-            (RECORD_CAP + 1, "oversized m"),
-        ] {
-            let mut framer = Framer::new(RECORD_CAP, |_| Weight::Matters);
+    fn the_cap_is_exact_and_an_endless_line_holds_no_memory() {
+        let mut framer = Framer::new(RECORD_CAP, |_| Weight::Matters);
+        let block = vec![b'x'; 1 << 16];
+        let count = |framer: &mut Framer, chunk: &[u8]| {
             let mut seen = Vec::new();
-            let mut line = vec![b'm'; size];
-            line.push(b'\n');
-            for piece in line.chunks(70_000) {
-                framer.push(piece, |frame| seen.push(describe(frame)));
-            }
-            assert_eq!(seen, [expected]);
+            framer.push(chunk, |frame| {
+                seen.push(match frame {
+                    Frame::Record(record) => record.len(),
+                    Frame::Skipped { .. } => 1,
+                    Frame::Oversized { .. } => 2,
+                });
+            });
+            seen
+        };
+        for _ in 0..RECORD_CAP / block.len() {
+            assert!(count(&mut framer, &block).is_empty());
         }
+        assert_eq!(count(&mut framer, b"\n"), [RECORD_CAP]);
+        assert!(framer.spill.capacity() <= SPILL_KEPT);
+        for _ in 0..RECORD_CAP / block.len() {
+            assert!(count(&mut framer, &block).is_empty());
+        }
+        assert_eq!(count(&mut framer, b"x"), [2]);
+        for _ in 0..1024 {
+            assert!(count(&mut framer, &block).is_empty());
+            assert_eq!(framer.held(), 0);
+        }
+        assert_eq!(count(&mut framer, b"\nok\n"), ["ok".len()]);
     }
 
     // shows: field.linear-cost
     #[test]
-    fn a_harmless_record_is_never_held_beyond_its_head() {
-        let mut framer = Framer::new(RECORD_CAP, weigh);
-        let mut lens = Vec::new();
+    fn a_record_that_is_not_needed_is_never_held_beyond_its_head() {
+        let mut framer = Framer::new(RECORD_CAP, |_| Weight::Harmless);
+        let block = vec![b'x'; HEAD];
         for _ in 0..320 {
-            framer.push(&[b'h'; 65_536], |_| panic!("no frame before the LF"));
-            assert!(framer.held() <= 2 * HEAD, "held {}", framer.held());
+            framer.push(&block, |_| panic!("no frame before the LF"));
+            assert!(framer.held() <= 2 * HEAD, "{} held", framer.held());
         }
-        framer.push(b"\n", |frame| lens.push(describe(frame)));
-        assert_eq!(lens, ["skipped 20971520 bytes of h"]);
+        let mut lens = Vec::new();
+        framer.push(b"\n", |frame| {
+            if let Frame::Skipped { head, len } = frame {
+                lens.push((head.len(), len));
+            }
+        });
+        assert_eq!(lens, [(HEAD, 320 * HEAD as u64)]);
+    }
+
+    #[test]
+    fn only_lf_splits() {
+        let text = "a\u{2028}b\u{85}c\rd\u{b}e\n";
+        let expected = vec![Told::Record(text.trim_end().as_bytes().to_vec())];
+        assert_eq!(framed(100, 100, &[text.as_bytes()]), expected);
     }
 }

@@ -212,7 +212,7 @@ impl Pump {
         let mut take = |frame: Frame<'_>| {
             inputs.push(match frame {
                 Frame::Record(line) => record(line),
-                Frame::Skipped { .. } => Input::Skipped,
+                Frame::Skipped { head, .. } => Input::Skipped(wire::read_head(head)),
                 Frame::Oversized { .. } => Input::Oversized,
             });
         };
@@ -232,7 +232,10 @@ impl Pump {
         let (last, cut) = match self.framer.finish() {
             Rest::Nothing => (None, false),
             Rest::Bytes(bytes) if wire::is_whole(bytes) => (Some(record(bytes)), false),
-            Rest::Bytes(_) | Rest::Cut => (None, true),
+            Rest::Skipped { head, closed: true } => {
+                (Some(Input::Skipped(wire::read_head(head))), false)
+            }
+            Rest::Bytes(_) | Rest::Skipped { .. } => (None, true),
         };
         if let Some(last) = last {
             self.tell(last);

@@ -41,8 +41,8 @@ use cleaning::Cleaning;
 pub enum Input {
     /// A record was read. The flag: some of its bytes had to be replaced.
     Record(Record, bool),
-    /// A record of a kind that is only heard was too long to be kept.
-    Skipped,
+    /// A record that was too long to be kept: what its head says.
+    Skipped(Record),
     /// A line was no record.
     Unusable,
     /// A record that matters is over the cap.
@@ -241,9 +241,9 @@ impl Run {
                 self.counts.replaced += u64::from(replaced);
                 self.record(record);
             }
-            Input::Skipped => {
+            Input::Skipped(record) => {
                 self.counts.skipped += 1;
-                self.heard();
+                self.record(record);
             }
             // No activity: junk keeps nothing alive.
             Input::Unusable => self.counts.unusable += 1,
@@ -308,6 +308,7 @@ impl Run {
             }
             Record::AgentStart => {
                 self.talk.recovering = false;
+                self.talk.quiet_since = None;
                 self.answer.begins();
             }
             Record::TurnStart | Record::AssistantStart => self.answer.begins(),
@@ -338,6 +339,7 @@ impl Run {
             }
             Record::RecoveryStart => {
                 self.talk.recovering = true;
+                self.talk.quiet_since = None;
             }
             Record::RecoveryEnd(again) => {
                 self.heard();
@@ -353,9 +355,11 @@ impl Run {
         self.heard();
     }
 
-    /// An event of a run: it has started, and it is not quiet.
+    /// An event of a run: it has started, and where silence is waited for, that begins anew.
     fn heard(&mut self) {
-        self.talk.quiet_since = None;
+        if self.talk.quiet_since.is_some() {
+            self.talk.quiet_since = Some(self.now);
+        }
         if !self.talk.started {
             self.talk.started = true;
             self.out.push(Effect::Tell(Update::Started));

@@ -9,6 +9,11 @@ use serde::Deserialize;
 
 use super::framing::Weight;
 
+use head::Head;
+
+mod head;
+mod loose;
+
 /// One line of a child's output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {
@@ -105,13 +110,16 @@ pub fn read(line: &[u8]) -> Line {
         Ok(text) => (Cow::Borrowed(text), false),
         Err(_) => (String::from_utf8_lossy(line), true),
     };
-    match parse(&text) {
+    if let Ok(record) = parse(&text) {
+        return Line::Record(record, replaced);
+    }
+    // serde_json refuses half a surrogate pair, which Pi writes when a delta ends inside one.
+    let repaired = repair(&text);
+    let replaced = replaced || repaired.is_some();
+    let text = repaired.as_deref().unwrap_or(&text);
+    match parse(text) {
         Ok(record) => Line::Record(record, replaced),
-        // serde_json refuses half a surrogate pair, which Pi writes when a delta ends inside one.
-        Err(_) => match repair(&text).map(|text| parse(&text)) {
-            Some(Ok(record)) => Line::Record(record, true),
-            _ => Line::Unusable,
-        },
+        Err(_) => loose::read(text).map_or(Line::Unusable, |record| Line::Record(record, replaced)),
     }
 }
 
@@ -123,30 +131,47 @@ pub fn is_whole(line: &[u8]) -> bool {
 
 /// What the head of a long record says about it: see [`Weight`].
 pub fn weigh(head: &[u8]) -> Weight {
-    let text = String::from_utf8_lossy(head);
-    let Some(kind) = first_string(&text, "type") else {
+    let head = Head::scan(head);
+    let Some(kind) = head.kind.as_deref() else {
         return Weight::Matters;
     };
     match kind {
         "message_update" => Weight::Partial,
-        "message_start" | "message_end" => match first_string(&text, "role") {
+        "message_start" | "message_end" => match head.role.as_deref() {
             Some("user" | "system" | "toolResult") => Weight::Harmless,
             _ => Weight::Matters,
         },
-        // The response to a prompt is short; others are answers to questions that were not asked.
+        // Its last paragraph tells whether the command was cut short.
+        "tool_execution_end" if head.tool_name.as_deref() == Some("bash") => Weight::Useful,
+        "response" | "compaction_end" | "extension_ui_request" => Weight::Useful,
         _ => Weight::Harmless,
     }
 }
 
-/// The first string value of a key in a text that may be cut: good for a record's head, where Pi writes `type` first.
-fn first_string<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    let at = text.find(&format!("\"{key}\""))? + key.len() + 2;
-    let value = text[at..]
-        .trim_start()
-        .strip_prefix(':')?
-        .trim_start()
-        .strip_prefix('"')?;
-    value.split_once('"').map(|(value, _)| value)
+/// What a record says of which only the head was kept.
+pub fn read_head(head: &[u8]) -> Record {
+    let head = Head::scan(head);
+    let id = head.tool_id.unwrap_or_default();
+    let name = head.tool_name.unwrap_or_default();
+    match head.kind.as_deref().unwrap_or_default() {
+        "agent_start" => Record::AgentStart,
+        "turn_start" => Record::TurnStart,
+        "tool_execution_start" => Record::ToolStart {
+            id,
+            name,
+            detail: String::new(),
+        },
+        "tool_execution_end" => Record::ToolEnd {
+            id,
+            name,
+            failed: false,
+            text: String::new(),
+        },
+        "agent_end" => Record::AgentEnd { will_retry: None },
+        "auto_retry_start" | "compaction_start" => Record::RecoveryStart,
+        "auto_retry_end" | "compaction_end" => Record::RecoveryEnd(false),
+        _ => Record::Other,
+    }
 }
 
 /// Just the type.
@@ -498,8 +523,12 @@ mod tests {
     fn the_head_of_a_long_record_tells_what_it_is() {
         let cases = [
             (
-                r#"{"type":"tool_execution_end","result":{"type":"message_end"#,
+                r#"{"type":"tool_execution_end","toolName":"read","result":{"type":"message_end"#,
                 Weight::Harmless,
+            ),
+            (
+                r#"{"type":"tool_execution_end","toolName":"bash","result":{"#,
+                Weight::Useful,
             ),
             (
                 r#"{"type":"message_end","message":{"role":"assistant","content":["#,
@@ -509,11 +538,66 @@ mod tests {
                 r#"{"type":"message_end","message":{"role":"toolResult","content":["#,
                 Weight::Harmless,
             ),
+            (
+                r#"{"message":{"content":[{"role":"user"}],"role":"assistant"},"type":"message_end","#,
+                Weight::Matters,
+            ),
             (r#"{"type":"message_update","usage":{"#, Weight::Partial),
             (r#"no json at all"#, Weight::Matters),
         ];
         for (head, weight) in cases {
             assert_eq!(weigh(head.as_bytes()), weight, "{head}");
+        }
+    }
+
+    #[test]
+    fn a_record_of_which_only_the_head_was_kept_still_ends_its_tool_and_its_run() {
+        let end = r#"{"type":"tool_execution_end","toolCallId":"t1","toolName":"read","result":{"content":[{"text":"aaa"#;
+        let Record::ToolEnd { id, .. } = read_head(end.as_bytes()) else {
+            panic!()
+        };
+        assert_eq!(id, "t1");
+        let end = read_head(br#"{"type":"agent_end","messages":[{"role":"user""#);
+        assert_eq!(end, Record::AgentEnd { will_retry: None });
+    }
+
+    #[test]
+    fn fields_of_an_unexpected_shape_cost_their_value_and_not_the_record() {
+        for (line, text) in [
+            (
+                r#"{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"a"}],"usage":null,"stopReason":"stop"}}"#,
+                "a",
+            ),
+            (
+                r#"{"type":"message_end","message":{"role":"assistant","content":"plain","usage":{"input":1.5,"cost":"?"},"stopReason":"stop","errorMessage":7}}"#,
+                "plain",
+            ),
+            (
+                r#"{"type":"message_end","type":"message_end","message":{"role":"assistant","content":[1,{"type":"text","text":"b"}],"stopReason":"stop"}}"#,
+                "b",
+            ),
+        ] {
+            let Record::AssistantEnd(message) = record(line) else {
+                panic!("{line}")
+            };
+            assert_eq!(message.text, text);
+            assert_eq!(
+                (message.stop_reason.as_str(), message.error.as_str()),
+                ("stop", "")
+            );
+        }
+        let end = r#"{"type":"tool_execution_end","toolCallId":"t","toolName":"read","isError":null,"result":"text"}"#;
+        assert!(matches!(record(end), Record::ToolEnd { id, .. } if id == "t"));
+        assert_eq!(
+            record(r#"{"type":"agent_end","willRetry":"no"}"#),
+            Record::AgentEnd { will_retry: None }
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_read(line in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80)) {
+            let _ = (read(&line), weigh(&line), read_head(&line), is_whole(&line));
         }
     }
 }

@@ -297,6 +297,53 @@ fn a_pi_without_settled_ends_by_silence_and_a_retry_breaks_it() {
     assert_eq!(table.run.cause, Some(Cause::Settled));
 }
 
+// A status line of an extension, say, may follow the last agent_end; the run must not wait for its deadline then.
+#[test]
+fn an_event_after_the_last_agent_end_of_an_older_pi_only_begins_the_silence_anew() {
+    for last in [
+        record(Record::AgentEnd { will_retry: None }),
+        Input::Skipped(Record::AgentEnd { will_retry: None }),
+    ] {
+        let mut table = Table::new(limits());
+        table
+            .at(1, record(accepted(false)))
+            .at(2, record(Record::AgentStart))
+            .at(3, record(stop()))
+            .at(4, last)
+            .at(500, record(Record::Other))
+            .at(3_000, EXIT_0);
+        assert_eq!(table.when(&Effect::CloseStdin), [1_500]);
+        assert_eq!(table.run.cause, Some(Cause::Settled));
+    }
+}
+
+#[test]
+fn a_tool_whose_long_result_was_not_kept_has_ended_all_the_same() {
+    let mut table = Table::new(limits());
+    table
+        .at(1, record(Record::AgentStart))
+        .at(
+            2,
+            record(Record::ToolStart {
+                id: "a".into(),
+                name: "read".into(),
+                detail: String::new(),
+            }),
+        )
+        .at(
+            3,
+            Input::Skipped(Record::ToolEnd {
+                id: "a".into(),
+                name: "read".into(),
+                failed: false,
+                text: String::new(),
+            }),
+        )
+        .at(20_000, record(stop()))
+        .at(20_001, record(Record::Settled));
+    assert_eq!(table.run.cause, Some(Cause::Settled));
+}
+
 // shows: field.stale-settled
 #[test]
 fn a_settled_event_of_an_attempt_that_is_repeated_does_not_end_the_run() {

@@ -1,4 +1,4 @@
-//! Gathers at build time what the executable carries beside the scenarios: which unit and property tests show which
+//! Gathers at build time what the executable carries: the scenarios, which unit and property tests show which
 //! requirement (`// shows: id, id` above a test), and the list of open requirements.
 
 use std::error::Error;
@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 /// Folders of the workspace whose Rust sources are searched.
 const CRATES: [&str; 4] = ["reference", "fake-pi", "conformance", "benches"];
+
+/// Folders of `scenarios/` that hold other things than scenarios.
+const OTHER_FOLDERS: [&str; 2] = ["requirements", "traces"];
 
 /// What a marker line starts with.
 const MARKER: &str = "// shows:";
@@ -45,7 +48,45 @@ fn main() -> Result<(), Box<dyn Error>> {
     let open =
         fs::read_to_string(root.join("scenarios/open.yaml")).unwrap_or_else(|_| "[]".to_owned());
     fs::write(out.join("open.yaml"), open)?;
+    fs::write(
+        out.join("scenarios.rs"),
+        scenarios(&root.join("scenarios"))?,
+    )?;
     Ok(())
+}
+
+/// The scenario files of every area, as Rust source: name and text of each. Traces and requirements are not among them.
+fn scenarios(folder: &Path) -> Result<String, Box<dyn Error>> {
+    let mut code = String::from("&[\n");
+    for area in sorted(folder)? {
+        let name = area
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if !area.is_dir() || OTHER_FOLDERS.contains(&name.as_str()) {
+            continue;
+        }
+        for file in sorted(&area)? {
+            if file.extension().is_some_and(|end| end == "yaml") {
+                let shown = file.strip_prefix(folder)?.display().to_string();
+                let path = file.canonicalize()?.display().to_string();
+                let shown = format!("scenarios/{shown}");
+                writeln!(code, "    ({shown:?}, include_str!({path:?})),")?;
+            }
+        }
+    }
+    code.push(']');
+    Ok(code)
+}
+
+fn sorted(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let entries = fs::read_dir(folder)?;
+    let mut entries: Vec<PathBuf> = entries
+        .map(|entry| entry.map(|e| e.path()))
+        .collect::<Result<_, _>>()?;
+    entries.sort();
+    Ok(entries)
 }
 
 fn search(
@@ -53,11 +94,7 @@ fn search(
     root: &Path,
     shown: &mut Vec<(String, String)>,
 ) -> Result<(), Box<dyn Error>> {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder)?
-        .map(|entry| entry.map(|e| e.path()))
-        .collect::<Result<_, _>>()?;
-    entries.sort();
-    for path in entries {
+    for path in sorted(folder)? {
         if path.is_dir() {
             search(&path, root, shown)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {

@@ -18,7 +18,7 @@ pub use events::{Event, Finished, Summary};
 pub use human::Human;
 pub use json::Json;
 pub use junit::Junit;
-pub use progress::Progress;
+pub use progress::{Plain, Progress};
 
 use crate::check::words::nearest;
 
@@ -117,8 +117,8 @@ pub struct Reports(pub Vec<Box<dyn Reporter>>);
 
 impl Reporter for Reports {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        self.0
-            .iter_mut()
-            .try_for_each(|reporter| reporter.event(event))
+        // One that cannot write keeps nothing from the others.
+        let told = self.0.iter_mut().map(|reporter| reporter.event(event));
+        told.fold(Ok(()), |first, next| first.and(next))
     }
 }

@@ -6,6 +6,6 @@ mod planned;
 mod schema;
 
 pub use axes::AxesError;
-pub use load::{LoadError, Loaded, embedded, embedded_open, expand, from_path, parse};
+pub use load::{LoadError, Loaded, embedded, expand, from_path, parse};
 pub use planned::Planned;
 pub use schema::*;

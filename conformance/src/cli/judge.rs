@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::bundle;
 use crate::catalogue::Catalogue;
 use crate::cli::args::Judge;
-use crate::cli::session::Session;
+use crate::cli::session::{Live, Session};
 use crate::cli::{Exit, Failure};
 
 /// Runs the command.
@@ -29,6 +29,7 @@ pub fn main(args: &Judge) -> Result<Exit, Failure> {
         &args.format,
         args.baseline.as_deref(),
         args.verbose,
+        Live::No,
     )?;
     let adapter = all.first().map(|(_, evidence)| &evidence.header.adapter);
     let (name, about) = adapter.map_or(("", ""), |adapter| (&adapter.adapter, &adapter.about));

@@ -50,7 +50,7 @@ pub fn main(bundled: &Bundled, args: &Mutants) -> Result<Exit, Failure> {
     let adapter = suite::adapter(ADAPTER)?;
     let planned = suite::plan(&args.files, &adapter)?;
     let mut matrix = Matrix {
-        reports: session::open_reports(&args.format, false)?,
+        reports: session::open_reports(&args.format, false, session::Live::Yes)?,
         context: suite::context(bundled)?,
         adapter: &adapter,
         jobs: args.jobs.map_or_else(runner::default_jobs, usize::from),

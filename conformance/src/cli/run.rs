@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::bundle;
 use crate::catalogue::Catalogue;
 use crate::cli::args::Run;
-use crate::cli::session::Session;
+use crate::cli::session::{Live, Session};
 use crate::cli::{Bundled, Exit, Failure, select, suite};
 use crate::report::Event;
 use crate::runner::{self, Keep, Progress, RunContext};
@@ -35,9 +35,17 @@ pub fn main(bundled: &Bundled, args: &Run) -> Result<Exit, Failure> {
         &args.format,
         args.baseline.as_deref(),
         args.verbose,
+        Live::Yes,
     )?;
     let out = Out::open(args.out.as_deref(), args.keep)?;
     let context = context(bundled, args, out.path())?;
+    // That a command cannot be started is a fault of the adapter's user: told once, not as a verdict on a subject.
+    runner::check_command(&adapter, &context).map_err(|error| {
+        Failure::usage(format!(
+            "{error}; it is the `command` of the adapter `{}`",
+            adapter.adapter
+        ))
+    })?;
     suite::watch_interrupts(&context.interrupt);
     let jobs = args.jobs.map_or_else(runner::default_jobs, usize::from);
     let rounds = usize::try_from(args.repeat).unwrap_or(usize::MAX);

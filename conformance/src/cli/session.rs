@@ -10,7 +10,7 @@ use crate::cli::{Exit, Failure};
 use crate::evidence::Evidence;
 use crate::report::events::{FORMAT, Totals};
 use crate::report::{
-    self, Event, Finished, Format, Output, Progress, Reporter as _, Reports, Summary,
+    self, Event, Finished, Format, Output, Plain, Progress, Reporter as _, Reports, Summary,
 };
 use crate::verdict::{ScenarioVerdict, Verdict};
 
@@ -34,8 +34,9 @@ impl<'c> Session<'c> {
         outputs: &[Output],
         baseline: Option<&Path>,
         verbose: bool,
+        live: Live,
     ) -> Result<Self, Failure> {
-        let reports = open_reports(outputs, verbose)?;
+        let reports = open_reports(outputs, verbose, live)?;
         let baseline = match baseline {
             None => Baseline::default(),
             Some(path) => {
@@ -131,11 +132,21 @@ impl<'c> Session<'c> {
     }
 }
 
-/// Reporters for the outputs; human on standard output when none is asked for. On a terminal a progress bar goes with them.
+/// Whether there is something to wait for, so that progress is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Live {
+    /// Scenarios run.
+    Yes,
+    /// All is there already.
+    No,
+}
+
+/// Reporters for the outputs; human on standard output when none is asked for. With them goes progress on standard
+/// error: a bar on a terminal, else plain lines.
 ///
 /// # Errors
 /// When a file cannot be made, or two outputs go to standard output.
-pub fn open_reports(outputs: &[Output], verbose: bool) -> Result<Reports, Failure> {
+pub fn open_reports(outputs: &[Output], verbose: bool, live: Live) -> Result<Reports, Failure> {
     let mut outputs = outputs.to_vec();
     if outputs
         .iter()
@@ -154,8 +165,13 @@ pub fn open_reports(outputs: &[Output], verbose: bool) -> Result<Reports, Failur
         });
     }
     let mut reports = Reports::default();
-    if let Some(progress) = Progress::on_terminal() {
-        reports.0.push(Box::new(progress));
+    match Progress::on_terminal() {
+        Some(bar) => reports.0.push(Box::new(bar)),
+        // With `--verbose` every scenario has a line anyway.
+        None if live == Live::Yes && !verbose => {
+            reports.0.push(Box::new(Plain::new(io::stderr())));
+        }
+        None => {}
     }
     for output in &outputs {
         reports

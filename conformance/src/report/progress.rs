@@ -1,11 +1,11 @@
-//! Progress while a run lasts: a bar on a terminal, nothing in a pipe. On standard error, so that reports stay clean.
+//! Progress while a run lasts: a bar on a terminal, plain lines in a pipe. On standard error, so that reports stay clean.
 
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::report::{Event, Reporter, Summary};
+use crate::report::{Event, Finished, Reporter, Summary};
 use crate::verdict::Verdict;
 
 /// A bar with what runs now and what went wrong so far.
@@ -55,14 +55,8 @@ impl Reporter for Progress {
                 self.running.retain(|name| *name != finished.scenario);
                 self.summary.count(finished.verdict);
                 self.bar.inc(1);
-                if finished.verdict > Verdict::Stale {
-                    let line = format!(
-                        "{}  {}/{}",
-                        finished.verdict.word(),
-                        finished.area,
-                        finished.scenario
-                    );
-                    self.bar.println(line);
+                if finished.verdict > Verdict::KnownFailure {
+                    self.bar.println(line(finished));
                 }
             }
             Event::Mutant(_) => self.bar.inc(0),
@@ -72,4 +66,65 @@ impl Reporter for Progress {
         self.bar.set_message(self.message());
         Ok(())
     }
+}
+
+/// After so many finished scenarios there is a line, so that a log shows that the run goes on.
+const EVERY: usize = 25;
+
+/// Lines for a log: one each [`EVERY`] finished scenarios, and one for each that is not as expected, as it comes.
+pub struct Plain<W> {
+    out: W,
+    selected: usize,
+    finished: usize,
+    wrong: usize,
+}
+
+impl<W: io::Write> Plain<W> {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
+        Self {
+            out,
+            selected: 0,
+            finished: 0,
+            wrong: 0,
+        }
+    }
+}
+
+impl<W: io::Write> Reporter for Plain<W> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Run { selected, .. } => self.selected = *selected,
+            Event::Finished(finished) => {
+                self.finished += 1;
+                if finished.verdict > Verdict::KnownFailure {
+                    self.wrong += 1;
+                    writeln!(self.out, "{}", line(finished))?;
+                }
+                if self.finished.is_multiple_of(EVERY) && self.finished < self.selected {
+                    let (finished, selected, wrong) = (self.finished, self.selected, self.wrong);
+                    writeln!(
+                        self.out,
+                        "{finished} of {selected} scenarios, {wrong} not as expected"
+                    )?;
+                }
+            }
+            Event::Mutant(mutant) => {
+                let word = if mutant.killed { "killed" } else { "survived" };
+                writeln!(self.out, "{word}  {}", mutant.mutant)?;
+            }
+            Event::Started { .. } | Event::Unmatched { .. } | Event::Summary(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// What is said at once of a scenario that is not as expected.
+fn line(finished: &Finished) -> String {
+    format!(
+        "{}  {}/{}",
+        finished.verdict.word(),
+        finished.area,
+        finished.scenario
+    )
 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -11,8 +10,8 @@ use super::{Planned, Scenario};
 use crate::adapter::Adapter;
 use crate::yaml::{self, YamlError};
 
-/// The scenarios that the executable carries.
-static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../scenarios");
+/// The scenarios that the executable carries: file and text.
+const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
 /// Folders of `scenarios/` that hold other things.
 const OTHER_FOLDERS: [&str; 2] = ["requirements", "traces"];
@@ -57,21 +56,12 @@ pub enum LoadError {
 /// # Errors
 /// When one of them is wrong, which a test of ours would have found.
 pub fn embedded() -> Result<Vec<Loaded>, LoadError> {
-    let folders = EMBEDDED.dirs().filter(|dir| !is_other(dir.path()));
     let mut loaded = Vec::new();
-    for file in folders.flat_map(Dir::files) {
-        let name = Path::new("scenarios").join(file.path());
-        if let (true, Some(text)) = (is_yaml(file.path()), file.contents_utf8()) {
-            loaded.push(parse(&name.to_string_lossy(), text)?);
-        }
+    for (file, text) in EMBEDDED {
+        loaded.push(parse(file, text)?);
     }
     loaded.sort_by(|a, b| key(a).cmp(&key(b)));
     Ok(loaded)
-}
-
-/// The text of `scenarios/open.yaml` that the executable carries: requirements that nothing shows, with their reasons.
-pub fn embedded_open() -> Option<&'static str> {
-    EMBEDDED.get_file("open.yaml")?.contents_utf8()
 }
 
 /// Scenarios of a file or of a folder with all below it.

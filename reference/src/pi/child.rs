@@ -3,6 +3,7 @@
 use std::io;
 use std::process::Stdio;
 
+use nix::errno::Errno;
 use tokio::process::{Child, Command};
 
 use super::group::{self, Tree};
@@ -22,10 +23,15 @@ pub struct Started {
 /// # Errors
 /// The program cannot be started, or this system cannot keep track of what a child leaves behind.
 pub fn start(launch: &Launch) -> io::Result<Started> {
+    start_where(launch, group::adopt_orphans())
+}
+
+/// As [`start`], on a system that adopts orphans or does not.
+fn start_where(launch: &Launch, adopts: Result<(), Errno>) -> io::Result<Started> {
     if !launch.program.is_absolute() {
         return Err(io::Error::other("the program's path is not absolute"));
     }
-    group::adopt_orphans().map_err(|error| {
+    adopts.map_err(|error| {
         io::Error::other(format!("this system cannot adopt orphaned processes ({error}), and without that nothing is started"))
     })?;
     let mut command = Command::new(&launch.program);
@@ -55,4 +61,30 @@ pub fn start(launch: &Launch) -> io::Result<Started> {
         child,
         tree: Tree::new(pid, &launch.mark),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pi::outcome::Limits;
+
+    // shows: launch.unsupported-platform-fails-closed
+    #[test]
+    fn where_orphans_are_not_adopted_nothing_is_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("started");
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), format!("echo > '{}'", trace.display()).into()],
+            cwd: folder.path().to_owned(),
+            env: Vec::new(),
+            task: String::new(),
+            mark: "a-mark".to_owned(),
+            limits: Limits::default(),
+        };
+        // Outside a runtime: a spawn would panic, so an error means that it was not even tried.
+        let error = start_where(&launch, Err(Errno::EINVAL)).unwrap_err();
+        assert!(error.to_string().contains("nothing is started"), "{error}");
+        assert!(!trace.exists());
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reference::pi::run::{Effect, Input};
 use reference::pi::seam::{Reach, RunTwist, Twist};
-use reference::pi::{Cause, Cleanup, Limits, Outcome};
+use reference::pi::{Cause, Cleanup, Launch, Limits, Outcome};
 
 use crate::{Mutant, mutant};
 
@@ -128,6 +128,10 @@ const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
 struct NoKill;
 
 impl RunTwist for NoKill {
+    fn launch(&mut self, launch: &mut Launch) {
+        launch.kill_on_drop = false;
+    }
+
     fn effect(&mut self, effect: Effect) -> Vec<Effect> {
         if effect == Effect::Kill {
             Vec::new()
@@ -184,10 +188,22 @@ impl RunTwist for GroupOnly {
     }
 }
 
+/// Reads are handled one behind, as a loop does that waits for the exit and the output at once; the exit then drops what
+/// has not been handled.
 #[derive(Default)]
-struct SettlesOnExit;
+struct SettlesOnExit {
+    unread: Vec<u8>,
+}
 
 impl RunTwist for SettlesOnExit {
+    fn rewrites(&self) -> bool {
+        true
+    }
+
+    fn bytes(&mut self, bytes: &mut Vec<u8>) {
+        std::mem::swap(bytes, &mut self.unread);
+    }
+
     fn input(&mut self, input: Input) -> Vec<Input> {
         match input {
             Input::Exited(_) => vec![Input::StdoutEnd(false), Input::StderrEnd, input],

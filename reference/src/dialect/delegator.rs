@@ -164,6 +164,7 @@ impl Delegator {
             task,
             mark: uuid::Uuid::new_v4().to_string(),
             limits: run::limits(&config.limits, profile.deadline),
+            kill_on_drop: true,
         };
         let (updates, mut seen) = mpsc::channel::<Update>(UPDATES);
         let telling = async {

@@ -43,7 +43,7 @@ fn start_where(launch: &Launch, adopts: Result<(), Errno>) -> io::Result<Started
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         // Only for a task that is dropped in the middle; an orderly end goes through the tree.
-        .kill_on_drop(true)
+        .kill_on_drop(launch.kill_on_drop)
         .process_group(0);
     for (name, value) in &launch.env {
         match value {

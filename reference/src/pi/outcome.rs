@@ -23,6 +23,8 @@ pub struct Launch {
     pub mark: String,
     /// The limits.
     pub limits: Limits,
+    /// Whether a run that is dropped in the middle kills its child. Only a mutant says no.
+    pub kill_on_drop: bool,
 }
 
 /// The variable that carries a run's mark.

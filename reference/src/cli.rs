@@ -14,6 +14,7 @@ use crate::config::{Config, Diagnostics};
 use crate::dialect::delegator::Delegator;
 use crate::dialect::delegator::result::{CallResult, Verdict};
 use crate::mcp;
+use crate::pi::guardian;
 use crate::pi::seam::Twist;
 use crate::session::{MARK_VARIABLE, Program, Session};
 use crate::signals::{self, Signals};
@@ -111,6 +112,12 @@ struct Run {
 
 /// The whole program. `args` begin with the name that it was started under.
 pub fn main_with(args: Vec<OsString>, twist: Arc<dyn Twist>) -> ExitCode {
+    if let Some(code) = guardian::main(&args) {
+        return code;
+    }
+    if let Some(name) = args.first() {
+        guardian::enable(name);
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
@@ -369,6 +376,7 @@ where
         }
     });
     runtime.shutdown_background();
+    guardian::dismiss();
     code
 }
 

@@ -79,6 +79,7 @@ impl Signals {
 
     /// Dies of `signal`, as whoever waits for this program expects to see.
     pub fn die_of(&self, signal: Signal) -> ExitCode {
+        crate::pi::guardian::dismiss();
         let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
         // Not reached for the signals of `ENDING`; a shell's way to say the same.
         ExitCode::from(128 + u8::try_from(signal as i32).unwrap_or(0))

@@ -5,46 +5,37 @@
 //! home to it, and every process that a run started, however it fled, is a descendant of this one. Among those a run's own
 //! are told by descent from its child, by its group, and by the mark in their environment.
 //!
-//! Only descendants are signalled. A descendant's pid cannot be given to a stranger while it is looked at: it is freed
-//! when its parent reaps it, and the start time is compared right before the signal.
+//! Only what was started here is signalled. The child and its group are, as long as the child is not reaped: until then
+//! both ids are its own. Any other process is held by a descriptor first, then compared with what was seen, then
+//! signalled through the descriptor: whoever may have got its id meanwhile is left alone.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 
-use super::outcome::MARK_VARIABLE;
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+
 use super::seam::Reach;
+use super::table::{self, Identity, Seen};
 
-/// A process and when it started; together they name it for ever.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Identity {
-    /// Process id.
-    pub pid: i32,
-    /// Start in clock ticks since boot.
-    pub start: u64,
+/// Children whose status is somebody's to take. Held while one is started, so that nobody looks between its start and
+/// its entry here.
+static OWN_CHILDREN: Mutex<Option<Own>> = Mutex::new(None);
+
+#[derive(Debug, Default)]
+struct Own {
+    children: HashSet<i32>,
+    helpers: HashSet<i32>,
 }
-
-/// One line of `/proc/PID/stat`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    who: Identity,
-    parent: i32,
-    group: i32,
-    dead: bool,
-}
-
-/// Children that the runtime waits for; their status belongs to it. Held while a child is started, so that nobody looks
-/// between its fork and its entry here.
-static OWN_CHILDREN: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
 
 /// The children that are somebody's to wait for.
 #[derive(Debug)]
-pub struct OwnChildren(MutexGuard<'static, Option<HashSet<i32>>>);
+pub struct OwnChildren(MutexGuard<'static, Option<Own>>);
 
 /// Locks the list of children; keep it while a child is started.
 pub fn own_children() -> OwnChildren {
@@ -52,22 +43,31 @@ pub fn own_children() -> OwnChildren {
 }
 
 impl OwnChildren {
-    /// A child was started.
+    /// The child of a run was started.
     pub fn add(&mut self, pid: i32) {
-        self.0.get_or_insert_default().insert(pid);
+        self.0.get_or_insert_default().children.insert(pid);
+    }
+
+    /// A process that belongs to no run was started.
+    pub fn add_helper(&mut self, pid: i32) {
+        self.0.get_or_insert_default().helpers.insert(pid);
     }
 
     /// It was reaped.
     pub fn remove(&mut self, pid: i32) {
-        self.0.get_or_insert_default().remove(&pid);
+        let own = self.0.get_or_insert_default();
+        own.children.remove(&pid);
+        own.helpers.remove(&pid);
     }
 
     fn has(&self, pid: i32) -> bool {
-        self.0.as_ref().is_some_and(|own| own.contains(&pid))
+        let own = self.0.as_ref();
+        own.is_some_and(|own| own.children.contains(&pid) || own.helpers.contains(&pid))
     }
 
-    fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, HashSet::len)
+    /// How many runs have a child.
+    fn runs(&self) -> usize {
+        self.0.as_ref().map_or(0, |own| own.children.len())
     }
 }
 
@@ -141,11 +141,8 @@ impl Tree {
             let in_group = member.group == self.child;
             let told_already = in_group && !self.reaped;
             let left_out = reach == Reach::Group && !in_group;
-            if !told_already
-                && !left_out
-                && stat(member.who.pid).is_some_and(|now| now.who == member.who && !now.dead)
-            {
-                told += usize::from(kill(Pid::from_raw(member.who.pid), signal).is_ok());
+            if !told_already && !left_out {
+                told += usize::from(tell(member.who, signal));
             }
         }
         told
@@ -153,18 +150,24 @@ impl Tree {
 
     fn members(&mut self) -> Vec<Seen> {
         let own = own_children();
-        let all = below(std::process::id().cast_signed());
+        let mut all = table::below(std::process::id().cast_signed());
+        let strangers = |all: &HashMap<i32, Seen>| all.keys().any(|pid| !own.has(*pid));
+        if !strangers(&all) {
+            // The kernel may leave a process out of a list that changes while it is read. "Nobody is left" is worth a
+            // second look.
+            all = table::below(std::process::id().cast_signed());
+        }
         for seen in all.values().filter(|seen| seen.dead) {
             reap(seen, &own);
         }
-        let alone = own.len() <= 1;
-        drop(own);
+        let alone = own.runs() <= 1;
         let members: Vec<Seen> = all
             .values()
-            .filter(|seen| !seen.dead && seen.who.pid != self.child)
+            .filter(|seen| !seen.dead && !own.has(seen.who.pid))
             .filter(|seen| self.is_member(seen, &all, alone))
             .copied()
             .collect();
+        drop(own);
         self.known
             .retain(|who| all.get(&who.pid).is_some_and(|seen| seen.who == *who));
         self.known.extend(members.iter().map(|seen| seen.who));
@@ -187,25 +190,81 @@ impl Tree {
                 None => break,
             }
         }
-        match marks(at.who.pid) {
+        match table::mark(at.who.pid) {
             Some(mark) => mark == self.mark,
             // An orphan without any mark has scrubbed its environment: it is this run's when there is no other.
-            None => {
-                alone && at.parent == std::process::id().cast_signed() && at.who.pid != self.child
-            }
+            None => alone && at.parent == std::process::id().cast_signed(),
         }
     }
 }
 
-/// The mark in a process's environment.
-fn marks(pid: i32) -> Option<String> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let wanted = format!("{MARK_VARIABLE}=");
-    let entries = environment.split(|byte| *byte == 0);
-    let mark = entries
-        .filter_map(|entry| entry.strip_prefix(wanted.as_bytes()))
-        .next()?;
-    Some(String::from_utf8_lossy(mark).into_owned())
+/// Sends a signal to that process and to no other that may have its id by now. Whether it was told.
+fn tell(who: Identity, signal: Signal) -> bool {
+    let is_still = || table::stat(who.pid).is_some_and(|now| now.who == who && !now.dead);
+    let (Some(pid), Some(number)) = (
+        rustix::process::Pid::from_raw(who.pid),
+        rustix::process::Signal::from_named_raw(signal as i32),
+    ) else {
+        return false;
+    };
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(held) => is_still() && pidfd_send_signal(held, number).is_ok(),
+        Err(rustix::io::Errno::NOSYS) => is_still() && kill(Pid::from_raw(who.pid), signal).is_ok(),
+        Err(_) => false,
+    }
+}
+
+/// From SIGTERM to SIGKILL for what a dead delegator left: there is no answer to be waited for.
+const ORPHAN_GRACE: Duration = Duration::from_secs(1);
+/// After that nothing more is tried.
+const ORPHAN_LIMIT: Duration = Duration::from_secs(4);
+const ORPHAN_LOOK: Duration = Duration::from_millis(20);
+
+/// Ends every process that carries one of these marks, and what descends from it. For the guardian, to which nobody is a
+/// child: it looks through the whole process table. Blocks until nobody is left, at most [`ORPHAN_LIMIT`].
+pub fn end_marked(marks: &HashSet<String>) {
+    let begin = Instant::now();
+    let mut asked = HashSet::new();
+    let mut looks_in_vain = 0;
+    // One that was just being started carries its mark a moment later only.
+    while looks_in_vain < 3 && begin.elapsed() < ORPHAN_LIMIT {
+        let found = marked(marks);
+        looks_in_vain = if found.is_empty() {
+            looks_in_vain + 1
+        } else {
+            0
+        };
+        for who in found {
+            if begin.elapsed() >= ORPHAN_GRACE {
+                tell(who, Signal::SIGKILL);
+            } else if asked.insert(who) {
+                tell(who, Signal::SIGTERM);
+            }
+        }
+        std::thread::sleep(ORPHAN_LOOK);
+    }
+}
+
+fn marked(marks: &HashSet<String>) -> Vec<Identity> {
+    let mut all = table::everyone();
+    all.retain(|_, seen| !seen.dead);
+    let has_mark = |pid: i32| table::mark(pid).is_some_and(|mark| marks.contains(&mark));
+    let mut found: HashSet<i32> = all.keys().copied().filter(|pid| has_mark(*pid)).collect();
+    loop {
+        let more: Vec<i32> = all
+            .values()
+            .filter(|seen| found.contains(&seen.parent) && !found.contains(&seen.who.pid))
+            .map(|seen| seen.who.pid)
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        found.extend(more);
+    }
+    found
+        .iter()
+        .filter_map(|pid| Some(all.get(pid)?.who))
+        .collect()
 }
 
 /// Takes the status of an orphan that came home and ended; the children that the runtime waits for are left to it.
@@ -216,78 +275,12 @@ fn reap(seen: &Seen, own: &OwnChildren) {
     }
 }
 
-/// Every process below `root`, by its id.
-fn below(root: i32) -> HashMap<i32, Seen> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return HashMap::new();
-    };
-    let numbers = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let all: HashMap<i32, Seen> = numbers.filter_map(|pid| Some((pid, stat(pid)?))).collect();
-    let is_below = |seen: &Seen| {
-        let mut at = *seen;
-        for _ in 0..all.len() {
-            if at.parent == root {
-                return true;
-            }
-            match all.get(&at.parent) {
-                Some(parent) => at = *parent,
-                None => return false,
-            }
-        }
-        false
-    };
-    all.iter()
-        .filter(|(_, seen)| is_below(seen))
-        .map(|(pid, seen)| (*pid, *seen))
-        .collect()
-}
-
-/// Reads `/proc/PID/stat`. The command's name stands in parentheses and may hold anything.
-fn stat(pid: i32) -> Option<Seen> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    parse_stat(pid, &text)
-}
-
-fn parse_stat(pid: i32, text: &str) -> Option<Seen> {
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    Some(Seen {
-        who: Identity {
-            pid,
-            start: fields.get(19)?.parse().ok()?,
-        },
-        parent: fields.get(1)?.parse().ok()?,
-        group: fields.get(2)?.parse().ok()?,
-        // A zombie is dead, and so is what is about to vanish (`field.zombie-is-not-alive`).
-        dead: matches!(*fields.first()?, "Z" | "X" | "x"),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
-    use std::time::{Duration, Instant};
 
     use super::*;
-
-    #[test]
-    fn a_name_with_parentheses_does_not_confuse_the_fields() {
-        let text = "12 (a) b) (c) Z 5 6 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
-        let seen = parse_stat(12, text).unwrap();
-        assert_eq!(
-            seen,
-            Seen {
-                who: Identity {
-                    pid: 12,
-                    start: 4242
-                },
-                parent: 5,
-                group: 6,
-                dead: true
-            }
-        );
-    }
+    use crate::pi::outcome::MARK_VARIABLE;
 
     fn wait_for(mut fact: impl FnMut() -> bool) {
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -322,12 +315,58 @@ mod tests {
         tree.child_reaped();
         wait_for(|| tree.look() == 0);
         for who in fled {
-            assert!(stat(who.pid).is_none_or(|seen| seen.who != who || seen.dead));
+            assert!(table::stat(who.pid).is_none_or(|seen| seen.who != who || seen.dead));
         }
         assert_eq!(
             tree.signal(Signal::SIGKILL, Reach::Tree),
             0,
             "nothing is left to signal"
         );
+    }
+
+    // shows: field.delegator-killed
+    #[test]
+    fn what_carries_a_mark_is_ended_with_what_descends_from_it_and_nobody_else() {
+        let mark = uuid::Uuid::new_v4().to_string();
+        // Ignores SIGTERM, and what it has started has scrubbed its environment.
+        let script = "trap '' TERM; env -i sleep 600 & wait";
+        let start = |mark: &str| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", script]).env(MARK_VARIABLE, mark);
+            command.spawn().unwrap()
+        };
+        let (mut one, mut other) = (start(&mark), start("another"));
+        let sleeper = |parent: &std::process::Child| {
+            let parent = parent.id().cast_signed();
+            table::everyone()
+                .into_values()
+                .find(|seen| seen.parent == parent)
+        };
+        wait_for(|| sleeper(&one).is_some() && sleeper(&other).is_some());
+        let sleeping = sleeper(&one).unwrap().who;
+        end_marked(&HashSet::from([mark]));
+        one.wait().unwrap();
+        wait_for(|| table::stat(sleeping.pid).is_none_or(|seen| seen.who != sleeping || seen.dead));
+        assert!(other.try_wait().unwrap().is_none());
+        let left = sleeper(&other).unwrap().who;
+        assert!(tell(left, Signal::SIGKILL));
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+
+    // shows: drain.signal-only-own-pids
+    #[test]
+    fn a_process_that_has_the_id_of_another_is_not_signalled() {
+        let mut child = Command::new("/bin/sleep").arg("600").spawn().unwrap();
+        let who = table::stat(child.id().cast_signed()).unwrap().who;
+        let other = Identity {
+            start: who.start + 1,
+            ..who
+        };
+        assert!(!tell(other, Signal::SIGKILL));
+        assert!(child.try_wait().unwrap().is_none());
+        assert!(tell(who, Signal::SIGKILL));
+        child.wait().unwrap();
+        assert!(!tell(who, Signal::SIGKILL), "it is gone");
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::child::{self, Started};
 use super::framing::{Frame, Framer, Rest};
+use super::guardian;
 use super::outcome::{Cause, Cleanup, Exit, Launch, Outcome, Update, Why};
 use super::run::{Effect, Input, Run};
 use super::seam::{Reach, RunTwist, Twist};
@@ -37,9 +38,13 @@ pub async fn run(
     let mut limits = launch.limits.clone();
     twist.limits(&mut limits);
     let began = Instant::now();
+    guardian::begin(&launch.mark);
     let started = match child::start(&launch) {
         Ok(started) => started,
-        Err(error) => return not_started(&launch, &error),
+        Err(error) => {
+            guardian::over(&launch.mark);
+            return not_started(&launch, &error);
+        }
     };
     let stderr_cap = twist.stderr_cap(limits.stderr_cap);
     let framer = Framer::new(limits.record_cap, wire::weigh);
@@ -72,6 +77,9 @@ pub async fn run(
         stderr_tail: tail.text(),
         ..machine.outcome()
     };
+    if !outcome.cleanup.incomplete {
+        guardian::over(&launch.mark);
+    }
     twist.outcome(&mut outcome);
     outcome
 }

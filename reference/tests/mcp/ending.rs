@@ -93,6 +93,57 @@ fn results_are_written_also_when_the_end_takes_its_time() {
     }
 }
 
+/// The guardian of this place's server: the process that has its name and its environment.
+fn guardian(place: &Place) -> Option<i32> {
+    let home = format!("HOME={}", place.path("home").display());
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let has = |pid: i32, file: &str, word: &str| {
+        let bytes = std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        bytes
+            .split(|byte| *byte == 0)
+            .any(|part| part == word.as_bytes())
+    };
+    pids.into_iter()
+        .find(|pid| has(*pid, "cmdline", "guardian") && has(*pid, "environ", &home))
+}
+
+// shows: field.delegator-killed
+#[test]
+fn nothing_outlives_a_server_that_was_killed() {
+    let place = Place::new();
+    let mut server = Server::start(place.command(&["mcp"]));
+    server.send(&[call(
+        1,
+        json!({"task": "stubborn hang", "profile": "worker"}),
+    )]);
+    let (child, its_child) = place.hanging();
+    let guardian = wait_for("the guardian", || guardian(&place));
+    server.signal(Signal::SIGKILL);
+    let (status, rest, _) = server.ended();
+    assert_eq!(status.signal(), Some(Signal::SIGKILL as i32));
+    assert_eq!(rest.len(), 0);
+    for pid in [child, its_child, guardian] {
+        wait_for("the end of it", || (!runs(pid)).then_some(()));
+    }
+}
+
+#[test]
+fn a_guardian_that_was_killed_has_a_successor_and_goes_with_the_server() {
+    let place = Place::new();
+    let mut server = Server::start(place.command(&["mcp"]));
+    server.call(1, json!({"task": "t", "profile": "worker"}));
+    let first = wait_for("the guardian", || guardian(&place));
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(first), Signal::SIGKILL).unwrap();
+    wait_for("its end", || (!runs(first)).then_some(()));
+    server.call(2, json!({"task": "t", "profile": "worker"}));
+    let second = wait_for("its successor", || guardian(&place));
+    assert_ne!(first, second);
+    server.close_input();
+    assert_eq!(server.ended().0.code(), Some(0));
+    assert!(!runs(second));
+}
+
 #[test]
 fn a_reader_that_went_away_does_not_keep_the_server() {
     let place = Place::new();

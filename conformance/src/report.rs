@@ -118,7 +118,10 @@ pub struct Reports(pub Vec<Box<dyn Reporter>>);
 impl Reporter for Reports {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         // One that cannot write keeps nothing from the others.
-        let told = self.0.iter_mut().map(|reporter| reporter.event(event));
-        told.fold(Ok(()), |first, next| first.and(next))
+        let mut told = Ok(());
+        for reporter in &mut self.0 {
+            told = told.and(reporter.event(event));
+        }
+        told
     }
 }

@@ -26,6 +26,9 @@ pub const PARENT_EVENTS: [&str; 3] = ["started", "interrupted", "settled"];
 /// The beginning of their methods.
 const PARENT_PREFIX: &str = "notifications/pi/parent/";
 
+/// A response on its way.
+type Sending<E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send>>;
+
 /// A transport with an ear on it.
 pub struct Wire<T> {
     inner: T,
@@ -112,8 +115,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Wire<T> {
         };
         let calls = self.calls.clone();
         let again = if answered.is_some() { self.answers } else { 1 };
-        let mut copies: Vec<Pin<Box<dyn Future<Output = Result<(), T::Error>> + Send>>> =
-            Vec::new();
+        let mut copies: Vec<Sending<T::Error>> = Vec::new();
         for _ in 1..again {
             copies.push(Box::pin(self.inner.send(item.clone())));
         }

@@ -372,10 +372,10 @@ impl Run {
             .limits
             .tool_timeout
             .filter(|_| FAST_TOOLS.contains(&name.as_str()));
-        if let Some(limit) = limit {
-            if self.talk.tools.len() < OPEN_TOOLS {
-                self.talk.tools.insert(id, (name.clone(), self.now + limit));
-            }
+        if let Some(limit) = limit
+            && self.talk.tools.len() < OPEN_TOOLS
+        {
+            self.talk.tools.insert(id, (name.clone(), self.now + limit));
         }
         self.heard();
         self.out.push(Effect::Tell(Update::Tool { name, detail }));

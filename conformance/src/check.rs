@@ -15,6 +15,7 @@ pub mod children;
 pub mod expr;
 pub mod extract;
 pub mod facts;
+pub mod handshake;
 mod invariants;
 mod judge;
 pub mod matcher;

@@ -4,6 +4,7 @@ use fake_pi::journal::What as Wrote;
 
 use crate::check::children::ending;
 use crate::check::extract;
+use crate::check::judge::look_of;
 use crate::check::sight::Witness;
 use crate::check::whole;
 use crate::check::words::short;
@@ -105,11 +106,6 @@ pub fn judge(world: &World<'_>) -> Vec<CheckVerdict> {
         }
     })
     .collect()
-}
-
-/// `survivors` of `survivors`, `settles` of `each call.settles`.
-fn look_of(path: &str) -> &str {
-    path.split_once('.').map_or(path, |(_, look)| look)
 }
 
 fn told(witness: Witness, what: impl std::fmt::Display) -> String {

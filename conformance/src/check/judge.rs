@@ -9,7 +9,7 @@ use crate::check::paths::{Path, Root, parse_other};
 use crate::check::sight::{Look, Sight, Witness};
 use crate::check::words::show;
 use crate::check::world::World;
-use crate::check::{calls, children, extract, invariants, timing, tools, whole};
+use crate::check::{calls, children, extract, handshake, invariants, timing, tools, whole};
 use crate::evidence::{Evidence, What};
 use crate::scenario::{Check, Expect, Scenario};
 use crate::verdict::{CheckVerdict, ScenarioVerdict, Verdict};
@@ -54,6 +54,15 @@ pub fn judge(evidence: &Evidence) -> ScenarioVerdict {
             _ => None,
         });
     verdict.checks.extend(harness);
+    let started = |what: &What| matches!(what, What::SubjectStarted { .. });
+    let nothing_ran = !evidence.events.iter().any(|event| started(&event.what));
+    let silent = handshake::never_answered(evidence);
+    if silent.is_some() || nothing_ran && !verdict.checks.is_empty() {
+        // That no check saw anything follows from this, and is not worth a word.
+        verdict.checks.extend(silent);
+        verdict.verdict = overall(&verdict.checks, 0);
+        return verdict;
+    }
     let judged = scenario.checks.iter().enumerate();
     verdict
         .checks
@@ -125,6 +134,11 @@ pub fn declares(adapter: &Adapter, need: &str) -> bool {
         || adapter
             .facts
             .contains_key(need.strip_prefix("facts.").unwrap_or(need))
+}
+
+/// `survivors` of `survivors`, `settles` of `each call.settles`.
+pub fn look_of(path: &str) -> &str {
+    path.split_once('.').map_or(path, |(_, look)| look)
 }
 
 fn id(index: usize, check: &Check) -> String {

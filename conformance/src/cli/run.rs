@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use crate::bundle;
 use crate::catalogue::Catalogue;
+use crate::check::handshake;
 use crate::cli::args::Run;
 use crate::cli::session::{Live, Session};
 use crate::cli::{Bundled, Exit, Failure, select, suite};
+use crate::evidence::{Evidence, What};
 use crate::report::Event;
-use crate::runner::{self, Keep, Progress, RunContext};
+use crate::runner::{self, INTERRUPTED, Keep, Progress, RunContext};
 use crate::scenario::Planned;
-use crate::verdict::Verdict;
+use crate::verdict::{CheckVerdict, ScenarioVerdict, Verdict};
 
 /// Names of the scenarios that were not as expected, one a line, in the folder of `--out`.
 const NOT_AS_EXPECTED: &str = "not-as-expected.txt";
@@ -27,7 +29,11 @@ pub fn main(bundled: &Bundled, args: &Run) -> Result<Exit, Failure> {
         let last = not_as_expected(args.out.as_deref())?;
         chosen.retain(|planned| last.contains(&planned.name));
     }
-    if chosen.is_empty() {
+    if chosen.is_empty() && args.failed {
+        anstream::eprintln!(
+            "pi-conform: nothing was selected: the last run left nothing to repeat"
+        );
+    } else if chosen.is_empty() {
         anstream::eprintln!("pi-conform: nothing was selected");
     }
     let mut session = Session::open(
@@ -56,6 +62,7 @@ pub fn main(bundled: &Bundled, args: &Run) -> Result<Exit, Failure> {
         jobs,
     );
     let mut wrong: Vec<String> = Vec::new();
+    let mut starts = Starts::Unknown(0);
     for round in 1..=args.repeat {
         // Each round has a folder of its own, so that none takes away what another left.
         let mut context = context.clone();
@@ -68,6 +75,8 @@ pub fn main(bundled: &Bundled, args: &Run) -> Result<Exit, Failure> {
             keep: args.keep,
             again: None,
             wrong: &mut wrong,
+            starts: &mut starts,
+            hopeless: jobs.max(FEW),
         };
         let again = pass.run(&chosen, &adapter, jobs);
         if !again.is_empty() && !context.interrupt.raised() {
@@ -91,6 +100,20 @@ struct Pass<'a, 'c> {
     /// How often these ran before; the first time an inconclusive one is put off.
     again: Option<u32>,
     wrong: &'a mut Vec<String>,
+    starts: &'a mut Starts,
+    /// After so many scenarios without an answer there will be none.
+    hopeless: usize,
+}
+
+/// Fewest scenarios in which a subject must not answer before the others are left out.
+const FEW: usize = 3;
+
+/// Whether the subject ever answers.
+enum Starts {
+    /// It did.
+    Yes,
+    /// In so many scenarios it did not.
+    Unknown(usize),
 }
 
 impl Pass<'_, '_> {
@@ -115,7 +138,12 @@ impl Pass<'_, '_> {
                     Keep::Nothing
                 }
                 Progress::Finished(planned, evidence) => {
+                    if was_cut_short(&evidence) {
+                        // The run ended, not this scenario: nothing is said about it.
+                        return Keep::Nothing;
+                    }
                     let verdict = self.session.judge(&evidence);
+                    self.note_start(&evidence, &verdict);
                     if verdict.verdict == Verdict::Inconclusive && self.again.is_none() {
                         again.push(planned.clone());
                         return Keep::Nothing;
@@ -140,6 +168,35 @@ impl Pass<'_, '_> {
         );
         again
     }
+
+    /// A subject that never answers would cost its patience in every scenario: after a few the run ends.
+    fn note_start(&mut self, evidence: &Evidence, verdict: &ScenarioVerdict) {
+        let answered =
+            |event: &crate::evidence::Event| matches!(event.what, What::Initialized { .. });
+        let silent = |check: &CheckVerdict| check.id == handshake::ID;
+        match self.starts {
+            Starts::Yes => {}
+            Starts::Unknown(times) if verdict.checks.iter().any(silent) => {
+                *times += 1;
+                if *times == self.hopeless && !self.context.interrupt.raised() {
+                    anstream::eprintln!(
+                        "pi-conform: the subject answered in none of {times} scenarios, so the others are left out"
+                    );
+                    self.context.interrupt.raise();
+                }
+            }
+            Starts::Unknown(_) if evidence.events.iter().any(answered) => {
+                *self.starts = Starts::Yes;
+            }
+            Starts::Unknown(_) => {}
+        }
+    }
+}
+
+fn was_cut_short(evidence: &Evidence) -> bool {
+    evidence.events.iter().any(
+        |event| matches!(&event.what, What::HarnessError { message } if message == INTERRUPTED),
+    )
 }
 
 fn context(bundled: &Bundled, args: &Run, out: &Path) -> Result<RunContext, Failure> {
@@ -149,13 +206,22 @@ fn context(bundled: &Bundled, args: &Run, out: &Path) -> Result<RunContext, Fail
     let mut reproduce = String::from("pi-conform run '{name}'");
     let default = crate::cli::args::Subject::default();
     if args.subject.adapter != default.adapter {
-        reproduce += &format!(" --adapter {}", args.subject.adapter);
+        reproduce += &format!(" --adapter {}", quoted(&args.subject.adapter));
     }
     for file in &args.which.files {
-        reproduce += &format!(" --scenarios {}", file.display());
+        reproduce += &format!(" --scenarios {}", quoted(&file.to_string_lossy()));
     }
     context.reproduce = reproduce;
     Ok(context)
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Where bundles go: the folder that was asked for, or a new one that goes away again when nothing was kept in it.
@@ -186,7 +252,7 @@ impl Out {
                     .disable_cleanup(keep)
                     .tempdir();
                 made.map(Self::Own).map_err(|error| {
-                    Failure::harness(format!("cannot make a folder for the evidence: {error}"))
+                    Failure::harness(format!("cannot make a folder for the evidence: {error}; set TMPDIR to a folder that can be written, or give `--out`"))
                 })
             }
         }

@@ -67,6 +67,13 @@ pub fn context(bundled: &Bundled) -> Result<RunContext, Failure> {
 
 /// An error with the place that it is about.
 fn diagnostic<E: miette::Diagnostic + Send + Sync + 'static>(error: E) -> Failure {
+    if error.labels().is_none() {
+        // No place to show: the sentence is all.
+        let help = error
+            .help()
+            .map_or(String::new(), |help| format!("; {help}"));
+        return Failure::usage(format!("{error}{help}"));
+    }
     let report = format!("{:?}", miette::Report::new(error));
     Failure::usage(report.trim().trim_start_matches(['×', 'x', ' ']))
 }

@@ -182,6 +182,10 @@ impl<W: Write> Human<W> {
         )?;
         writeln!(self.out, "{}", told.join(", "))?;
         writeln!(self.out, "{}", conclusion(summary))?;
+        let not_run = summary.selected.saturating_sub(summary.judged());
+        if not_run > 0 {
+            writeln!(self.out, "{not_run} of {} did not run", summary.selected)?;
+        }
         self.out.flush()
     }
 
@@ -249,6 +253,8 @@ fn conclusion(summary: &Summary) -> &'static str {
         "not all is as it must be"
     } else if summary.no_evidence + summary.inconclusive > 0 {
         "incomplete: some scenarios could not be judged"
+    } else if summary.judged() < summary.selected {
+        "incomplete: the run was ended before its time"
     } else if summary.selected == 0 {
         "nothing was selected"
     } else if summary.not_applicable == summary.selected {

@@ -322,6 +322,9 @@ impl Stage {
 /// # Errors
 /// When there is none; the text completes "cannot start the subject: …".
 pub fn program(name: &str) -> Result<String, String> {
+    if name.is_empty() {
+        return Err("the template of its name comes out empty".to_owned());
+    }
     let executable = |path: &Path| {
         fs::metadata(path)
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)

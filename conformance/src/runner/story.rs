@@ -36,6 +36,9 @@ const SETTLING: Duration = Duration::from_millis(600);
 /// Between two looks at the journals.
 const LOOK: Duration = Duration::from_millis(3);
 
+/// What the evidence of a scenario says that was cut short because the run was to end.
+pub const INTERRUPTED: &str = "the run was interrupted";
+
 /// A call that was sent.
 #[derive(Debug, Clone)]
 pub struct Sent {
@@ -453,7 +456,7 @@ impl Story<'_> {
             subject.finish(grace);
         }
         if self.context.interrupt.raised() {
-            self.recorder.fault("the run was interrupted");
+            self.recorder.fault(INTERRUPTED);
         }
         self.recorder.note(What::Survivors {
             processes: self.recorder.survivors(),

@@ -79,7 +79,14 @@ pub fn from_path(path: &Path) -> Result<Vec<Loaded>, LoadError> {
         .iter()
         .map(|file| {
             let text = std::fs::read_to_string(file).map_err(|source| io(file, source))?;
-            Ok(parse(&file.to_string_lossy(), &text)?)
+            let mut loaded = parse(&file.to_string_lossy(), &text)?;
+            if loaded.area.is_empty() {
+                // A file of the current folder: its area is that folder's name all the same.
+                let whole = std::path::absolute(file).map_err(|source| io(file, source))?;
+                let area = whole.parent().and_then(Path::file_name).unwrap_or_default();
+                loaded.area = area.to_string_lossy().into_owned();
+            }
+            Ok(loaded)
         })
         .collect()
 }

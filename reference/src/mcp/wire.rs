@@ -21,6 +21,9 @@ use rmcp::transport::Transport;
 use super::calls::Calls;
 use crate::session::Session;
 
+/// A message on its way out.
+type Sending<E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send>>;
+
 /// The parent's notifications, without their common beginning.
 pub const PARENT_EVENTS: [&str; 3] = ["started", "interrupted", "settled"];
 /// The beginning of their methods.

@@ -15,6 +15,9 @@ mod answer;
 mod launch;
 mod stream;
 mod supervision;
+mod surroundings;
+mod telling;
+mod tools;
 
 /// One broken delegator.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +39,9 @@ pub fn all() -> Vec<Mutant> {
         stream::MUTANTS,
         answer::MUTANTS,
         launch::MUTANTS,
+        tools::MUTANTS,
+        telling::MUTANTS,
+        surroundings::MUTANTS,
     ]
     .concat()
 }
@@ -85,6 +91,34 @@ mod tests {
                 "{}",
                 mutant.name
             );
+        }
+    }
+
+    /// The ids of the catalogue, as they stand in its files.
+    fn catalogue() -> std::collections::BTreeSet<String> {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = folder.join("../../scenarios/requirements");
+        let mut ids = std::collections::BTreeSet::new();
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|kind| kind == "yaml") {
+                let text = std::fs::read_to_string(path).unwrap();
+                let lines = text.lines();
+                let found = lines.filter_map(|line| line.trim().strip_prefix("- id: "));
+                ids.extend(found.map(|id| id.trim().to_owned()));
+            }
+        }
+        ids
+    }
+
+    #[test]
+    fn what_a_mutant_breaks_stands_in_the_catalogue() {
+        let known = catalogue();
+        assert!(known.len() > 1000, "{} ids", known.len());
+        for mutant in all() {
+            for id in mutant.breaks {
+                assert!(known.contains(*id), "{}: there is no {id}", mutant.name);
+            }
         }
     }
 }

@@ -69,6 +69,24 @@ pub const MUTANTS: &[Mutant] = &[
         "The prompt is sent again, to be sure.",
         &["field.accepted-but-silent"],
     ),
+    mutant::<ReadIsRecord>(
+        "a-read-is-a-record",
+        "Takes the end of a read for the end of a record.",
+        &["framing.record-split-across-writes"],
+    ),
+    mutant::<NeedsLf>(
+        "last-record-needs-lf",
+        "Drops a last record that has no LF.",
+        &[
+            "framing.last-record-without-newline",
+            "field.last-record-cut",
+        ],
+    ),
+    mutant::<StopsAtInvalid>(
+        "stops-at-invalid-utf8",
+        "Reads no further once bytes came that are not UTF-8.",
+        &["field.invalid-utf8-keeps-draining"],
+    ),
 ];
 
 #[derive(Default)]
@@ -207,6 +225,58 @@ impl RunTwist for PromptTwice {
         match &effect {
             Effect::Write(line) if line.contains("\"prompt\"") => vec![effect.clone(), effect],
             _ => vec![effect],
+        }
+    }
+}
+
+#[derive(Default)]
+struct ReadIsRecord;
+
+impl RunTwist for ReadIsRecord {
+    fn rewrites(&self) -> bool {
+        true
+    }
+
+    fn bytes(&mut self, bytes: &mut Vec<u8>) {
+        if bytes.last() != Some(&b'\n') {
+            bytes.push(b'\n');
+        }
+    }
+}
+
+#[derive(Default)]
+struct NeedsLf {
+    open: Vec<u8>,
+}
+
+impl RunTwist for NeedsLf {
+    fn rewrites(&self) -> bool {
+        true
+    }
+
+    fn bytes(&mut self, bytes: &mut Vec<u8>) {
+        self.open.append(bytes);
+        let whole = self.open.iter().rposition(|byte| *byte == b'\n');
+        *bytes = self.open.drain(..whole.map_or(0, |end| end + 1)).collect();
+    }
+}
+
+#[derive(Default)]
+struct StopsAtInvalid {
+    stopped: bool,
+}
+
+impl RunTwist for StopsAtInvalid {
+    fn rewrites(&self) -> bool {
+        true
+    }
+
+    fn bytes(&mut self, bytes: &mut Vec<u8>) {
+        // A character that the read has cut is not broken yet.
+        let broken = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
+        self.stopped |= broken;
+        if self.stopped {
+            bytes.clear();
         }
     }
 }

@@ -38,7 +38,9 @@ pub async fn run(
     let mut limits = launch.limits.clone();
     twist.limits(&mut limits);
     let began = Instant::now();
-    guardian::begin(&launch.mark);
+    if twist.guarded() {
+        guardian::begin(&launch.mark);
+    }
     let started = match child::start(&launch) {
         Ok(started) => started,
         Err(error) => {

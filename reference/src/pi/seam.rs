@@ -62,6 +62,11 @@ pub trait RunTwist: Send {
         Duration::ZERO
     }
 
+    /// Whether the guardian is told of the run.
+    fn guarded(&self) -> bool {
+        true
+    }
+
     /// What comes out.
     fn outcome(&mut self, _outcome: &mut Outcome) {}
 }

@@ -29,9 +29,6 @@ pub const PARENT_EVENTS: [&str; 3] = ["started", "interrupted", "settled"];
 /// The beginning of their methods.
 const PARENT_PREFIX: &str = "notifications/pi/parent/";
 
-/// A response on its way.
-type Sending<E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send>>;
-
 /// A transport with an ear on it.
 pub struct Wire<T> {
     inner: T,

@@ -17,6 +17,7 @@
 mod acts;
 mod choose;
 mod events;
+mod model;
 mod stage;
 mod talk;
 

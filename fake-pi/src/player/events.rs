@@ -204,9 +204,14 @@ fn taken(
             if state.taken > 0 && state.taken_by_acts(Some(Occasion::Prompt), "prompt", caught) {
                 return true;
             }
-            // The first prompt is the acts' business, a later one only if they ask for it.
-            let for_acts =
-                state.wants_prompt || (state.taken == 0 && state.prompts.is_empty() && !state.idle);
+            // Prompts that acts take wait for them, unless Pi is busy and has its own answer to another one.
+            let busy = state
+                .session
+                .as_ref()
+                .is_some_and(|session| !session.is_idle());
+            let waiting = u32::try_from(state.prompts.len()).unwrap_or(u32::MAX);
+            let for_acts = state.wants_prompt
+                || (!state.idle && !busy && state.awaits_prompt(state.taken + waiting));
             if for_acts {
                 state
                     .prompts

@@ -29,6 +29,8 @@ pub struct Catches {
     eof: bool,
     signals: HashSet<String>,
     commands: HashSet<String>,
+    /// How many prompts the acts take in all.
+    prompts: u32,
 }
 
 impl Catches {
@@ -44,6 +46,13 @@ impl Catches {
     fn scan(&mut self, acts: &[Act]) {
         for act in acts {
             match act {
+                Act::Accept(_) | Act::Acknowledge(_) | Act::Reject(_) | Act::Read(_) => {
+                    self.prompts += 1
+                }
+                // The first of these takes the prompt itself, if no act before it did.
+                Act::Answer(_) | Act::Reply(_) | Act::Stream(_) | Act::Tool(_) | Act::Retry(_) => {
+                    self.prompts = self.prompts.max(1);
+                }
                 Act::Wait(Wait::Until(WaitFor::Eof(_))) => self.eof = true,
                 Act::Wait(Wait::Until(WaitFor::Signal(signal))) => {
                     self.signals.insert(signal.name());
@@ -329,6 +338,12 @@ impl State {
     /// Whether acts catch this command.
     pub fn catches_command(&self, name: &str) -> bool {
         self.catches.commands.contains(name)
+    }
+
+    /// Whether acts will take another prompt, once this many were taken.
+    pub fn awaits_prompt(&self, taken: u32) -> bool {
+        // The first one is never Pi's before the acts had their say.
+        self.catches.prompts.max(1) > taken
     }
 
     /// Whether acts catch the end of input.

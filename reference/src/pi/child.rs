@@ -64,3 +64,30 @@ fn start_where(launch: &Launch, adopts: Result<(), Errno>) -> io::Result<Started
         tree: Tree::new(pid, &launch.mark),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pi::outcome::Limits;
+
+    // shows: launch.unsupported-platform-fails-closed
+    #[test]
+    fn where_orphans_are_not_adopted_nothing_is_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("started");
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), format!("echo > '{}'", trace.display()).into()],
+            cwd: folder.path().to_owned(),
+            env: Vec::new(),
+            task: String::new(),
+            mark: "a-mark".to_owned(),
+            limits: Limits::default(),
+            kill_on_drop: true,
+        };
+        // Outside a runtime: a spawn would panic, so an error means that it was not even tried.
+        let error = start_where(&launch, Err(Errno::EINVAL)).unwrap_err();
+        assert!(error.to_string().contains("nothing is started"), "{error}");
+        assert!(!trace.exists());
+    }
+}

@@ -18,6 +18,9 @@ use memchr::{memchr, memchr_iter};
 pub const RECORD_CAP: usize = 8 * 1024 * 1024;
 /// How much of a record is looked at to tell whether it can be skipped. Shorter ones are always kept.
 pub const HEAD: usize = 64 * 1024;
+/// Longest record that is kept when the run can do without it. Pi shortens the output of a command to 50 KiB; escaped and
+/// told twice that is still less.
+const USEFUL_CAP: usize = 1024 * 1024;
 /// Capacity above which a spill is given back after its record.
 const SPILL_KEPT: usize = 1024 * 1024;
 /// Below this length a plain loop finds an LF sooner than a vector search has started.
@@ -28,7 +31,7 @@ const SHORT: usize = 16;
 pub enum Weight {
     /// It carries meaning: kept up to the cap; a fault beyond it.
     Matters,
-    /// It carries meaning that the run can do without: kept up to the cap, skipped beyond it.
+    /// It carries meaning that the run can do without: kept up to a mebibyte, skipped beyond it.
     Useful,
     /// It carries nothing, but is part of an answer: never stored, and a fault beyond the cap.
     Partial,
@@ -162,8 +165,12 @@ impl Framer {
     }
 
     /// Whether `len` bytes that end in `last` are too many: a CR at the end does not count.
-    fn over(&self, len: u64, last: u8) -> bool {
-        len - u64::from(last == b'\r') > self.cap as u64
+    fn over(&self, weight: Weight, len: u64, last: u8) -> bool {
+        let cap = match weight {
+            Weight::Useful => self.cap.min(USEFUL_CAP),
+            _ => self.cap,
+        };
+        len - u64::from(last == b'\r') > cap as u64
     }
 
     /// A record that lies within one chunk.
@@ -173,8 +180,9 @@ impl Framer {
         }
         let head = &record[..self.head];
         let length = record.len() as u64;
-        let over = self.over(length, record[record.len() - 1]);
-        match (self.weigh)(head) {
+        let weight = (self.weigh)(head);
+        let over = self.over(weight, length, record[record.len() - 1]);
+        match weight {
             Weight::Matters | Weight::Partial if over => Frame::Oversized { head },
             Weight::Useful if over => Frame::Skipped { head, len: length },
             Weight::Matters | Weight::Useful => Frame::Record(trim(record)),
@@ -195,7 +203,7 @@ impl Framer {
                     *len += bytes.len() as u64;
                     *end = last;
                     let (weight, length) = (*weight, *len);
-                    if weight == Weight::Partial && self.over(length, last) {
+                    if weight == Weight::Partial && self.over(weight, length, last) {
                         each(Frame::Oversized { head: &self.spill });
                         self.drop_rest();
                     }
@@ -225,7 +233,7 @@ impl Framer {
                 } => {
                     let weight = *weight;
                     let length = self.spill.len() + bytes.len();
-                    if !self.over(length as u64, last) {
+                    if !self.over(weight, length as u64, last) {
                         return self.spill.extend_from_slice(bytes);
                     }
                     self.spill.truncate(self.head);

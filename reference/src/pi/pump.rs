@@ -1,10 +1,13 @@
 //! The one loop of a child: feeds what happens into the machine, and does what the machine wants.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
 use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -19,6 +22,15 @@ use super::wire::{self, Line};
 
 /// Bytes of one read.
 const CHUNK: usize = 64 * 1024;
+/// Most bytes that wait to be written to a child, beside its prompt. A child that asks and asks and does not read gets no
+/// further answers.
+const QUEUE: usize = 64 * 1024;
+
+thread_local! {
+    /// What one read brought. One for each thread of the runtime and not one for each child: nothing is awaited between
+    /// a read and the use of what it brought, so no other child can come between.
+    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; CHUNK]);
+}
 
 /// Who can tell a run to stop.
 pub trait Stop: Send {
@@ -54,10 +66,12 @@ pub async fn run(
     let mut pump = Pump {
         machine,
         framer,
+        sound: twist.is_sound(),
         twist,
         updates,
         began,
         queue: VecDeque::new(),
+        written: 0,
         close_stdin: false,
         settled: false,
         heard: Duration::ZERO,
@@ -116,10 +130,14 @@ struct Pump {
     machine: Run,
     framer: Framer,
     twist: Box<dyn RunTwist>,
+    /// Whether the twist changes nothing; then it is not asked about every record.
+    sound: bool,
     updates: mpsc::Sender<Update>,
     began: Instant,
     /// Lines that are still to be written: few and short but for the prompt.
     queue: VecDeque<Vec<u8>>,
+    /// How much of the first of them has been written.
+    written: usize,
     close_stdin: bool,
     settled: bool,
     heard: Duration,
@@ -169,7 +187,6 @@ impl Pump {
         let mut stdin = self.started.child.stdin.take();
         let mut stdout = self.started.child.stdout.take();
         let mut stderr = self.started.child.stderr.take();
-        let (mut out, mut err) = (vec![0; CHUNK], vec![0; CHUNK]);
         let (mut reaped, mut stopped) = (false, false);
         while !self.settled {
             if self.close_stdin && self.queue.is_empty() {
@@ -177,10 +194,10 @@ impl Pump {
             }
             let lag = self.twist.lag(self.heard);
             let deadline = self.machine.deadline().map(|deadline| deadline + lag);
-            let next = self.queue.front().map(Vec::as_slice);
+            let next = self.queue.front().map(|line| &line[self.written..]);
             let woken = tokio::select! {
-                count = read(stdout.as_mut(), &mut out) => Woken::Stdout(count),
-                count = read(stderr.as_mut(), &mut err) => Woken::Stderr(count),
+                count = read(stdout.as_mut()) => Woken::Stdout(count),
+                count = read(stderr.as_mut()) => Woken::Stderr(count),
                 written = write(stdin.as_mut(), next) => written.map_or(Woken::StdinBroken, Woken::Written),
                 status = self.started.child.wait(), if !reaped => Woken::Exited(exit(status)),
                 why = stop.stopped(), if !stopped => Woken::Stop(why),
@@ -191,12 +208,12 @@ impl Pump {
                     stdout = None;
                     self.stdout_end();
                 }
-                Woken::Stdout(count) => self.bytes(&out[..count]),
+                Woken::Stdout(count) => SCRATCH.with_borrow(|read| self.bytes(&read[..count])),
                 Woken::Stderr(0) => {
                     stderr = None;
                     self.tell(Input::StderrEnd);
                 }
-                Woken::Stderr(count) => self.tail.add(&err[..count]),
+                Woken::Stderr(count) => SCRATCH.with_borrow(|read| self.tail.add(&read[..count])),
                 Woken::Written(count) => self.written(count),
                 Woken::StdinBroken => {
                     stdin = None;
@@ -254,23 +271,44 @@ impl Pump {
     }
 
     fn written(&mut self, count: usize) {
-        if let Some(line) = self.queue.front_mut() {
-            line.drain(..count);
-            if line.is_empty() {
-                self.queue.pop_front();
-            }
+        self.written += count;
+        if self
+            .queue
+            .front()
+            .is_some_and(|line| self.written >= line.len())
+        {
+            self.queue.pop_front();
+            self.written = 0;
         }
     }
 
     fn tell(&mut self, input: Input) {
         let now = self.began.elapsed();
+        if self.sound {
+            return self.handle(input, now);
+        }
         if matches!(input, Input::Record(..)) {
             self.heard = now;
         }
         for input in self.twist.input(input) {
-            let now = now.saturating_sub(self.twist.lag(self.heard));
-            let effects = self.machine.handle(input, now);
+            self.handle(input, now.saturating_sub(self.twist.lag(self.heard)));
+        }
+    }
+
+    fn handle(&mut self, input: Input, now: Duration) {
+        let effects = self.machine.handle(input, now);
+        if !effects.is_empty() {
             self.carry_out(effects);
+        }
+    }
+
+    fn enqueue(&mut self, line: String) {
+        let waiting: usize = self.queue.iter().skip(1).map(Vec::len).sum();
+        // Nobody will read what comes after the end of input.
+        if !self.close_stdin && waiting <= QUEUE {
+            let mut line = line.into_bytes();
+            line.push(b'\n');
+            self.queue.push_back(line);
         }
     }
 
@@ -281,13 +319,7 @@ impl Pump {
             .collect();
         for effect in twisted {
             match effect {
-                Effect::Write(line) if !self.close_stdin => {
-                    let mut line = line.into_bytes();
-                    line.push(b'\n');
-                    self.queue.push_back(line);
-                }
-                // Nobody will read what comes after the end of input.
-                Effect::Write(_) => {}
+                Effect::Write(line) => self.enqueue(line),
                 Effect::CloseStdin => self.close_stdin = true,
                 Effect::Term => self.signal(Signal::SIGTERM),
                 Effect::Kill => self.signal(Signal::SIGKILL),
@@ -318,12 +350,24 @@ fn record(line: &[u8]) -> Input {
     }
 }
 
-/// Reads once; a stream that has ended, or is broken, gives 0. Without a stream there is nothing to wait for.
-async fn read(stream: Option<&mut (impl AsyncRead + Unpin)>, buffer: &mut [u8]) -> usize {
-    match stream {
-        Some(stream) => stream.read(buffer).await.unwrap_or(0),
-        None => std::future::pending().await,
-    }
+/// Reads once, into [`SCRATCH`]; a stream that has ended, or is broken, gives 0. Without a stream there is nothing to wait
+/// for.
+async fn read(stream: Option<&mut (impl AsyncRead + Unpin)>) -> usize {
+    let Some(stream) = stream else {
+        return std::future::pending().await;
+    };
+    std::future::poll_fn(|context| {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut buffer = ReadBuf::new(scratch);
+            let polled = Pin::new(&mut *stream).poll_read(context, &mut buffer);
+            match polled {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Ok(())) => Poll::Ready(buffer.filled().len()),
+                Poll::Ready(Err(_)) => Poll::Ready(0),
+            }
+        })
+    })
+    .await
 }
 
 /// Writes once, if there is something to write; `None` when nobody reads any more.

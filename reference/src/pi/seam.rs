@@ -23,6 +23,11 @@ pub trait Twist: Send + Sync {
 
 /// The twist of one run. Every method leaves things as they are unless it is overridden.
 pub trait RunTwist: Send {
+    /// Whether nothing at all is changed, so that nothing needs to be asked for each record.
+    fn is_sound(&self) -> bool {
+        false
+    }
+
     /// What is about to be started.
     fn launch(&mut self, _launch: &mut Launch) {}
 
@@ -87,4 +92,8 @@ pub enum Reach {
 pub struct Sound;
 
 impl Twist for Sound {}
-impl RunTwist for Sound {}
+impl RunTwist for Sound {
+    fn is_sound(&self) -> bool {
+        true
+    }
+}

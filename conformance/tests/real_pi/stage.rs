@@ -88,19 +88,32 @@ impl Stage {
         Delegate::start(self.command(), &self.folder.path().join("stderr.log")).await
     }
 
-    /// Live processes of the trial, without the delegate.
+    /// Live processes of the trial, without the delegate and its guardian, which is a part of it.
     pub fn others(&self, delegate: &Delegate) -> Vec<Process> {
         processes::marked(&self.mark)
             .into_iter()
-            .filter(|process| process.pid != delegate.pid())
+            .filter(|process| process.pid != delegate.pid() && !is_guardian(process))
             .collect()
+    }
+
+    /// Children of the delegate, zombies too, without its guardian.
+    fn children(&self, delegate: &Delegate) -> Vec<i32> {
+        let marked = processes::marked(&self.mark);
+        let guardians: Vec<i32> = marked
+            .iter()
+            .filter(|p| is_guardian(p))
+            .map(|p| p.pid)
+            .collect();
+        let mut children = processes::children(delegate.pid());
+        children.retain(|pid| !guardians.contains(pid));
+        children
     }
 
     /// Asserts that of the trial only the delegate lives, and that it has no child, not even a zombie.
     ///
     /// `within` is for an ending that has no answer to wait for, a cancellation.
     pub async fn nothing_is_left(&self, delegate: &Delegate, within: Option<Duration>) {
-        let left = || (self.others(delegate), processes::children(delegate.pid()));
+        let left = || (self.others(delegate), self.children(delegate));
         until(within.unwrap_or_default(), || {
             left() == (Vec::new(), Vec::new())
         })
@@ -175,4 +188,9 @@ fn place(program: &Path, name: &Path) {
 
 fn write(path: &Path, value: &Value) {
     std::fs::write(path, format!("{value:#}\n")).unwrap();
+}
+
+/// The process that ends what a killed delegate leaves: it lives as long as the delegate does.
+fn is_guardian(process: &Process) -> bool {
+    process.command.ends_with("delegate guardian")
 }

@@ -13,6 +13,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -95,11 +96,15 @@ fn command(orders: &Orders) -> Result<Command, String> {
         .stdin(stream(StreamName::Stdin))
         .stdout(stream(StreamName::Stdout))
         .stderr(stream(StreamName::Stderr));
-    if orders.act.group {
-        command.process_group(0);
-    }
-    if orders.act.scrubbed {
-        command.env_clear();
+    // The one between only starts the next; group and environment are the descendant's own. With `session` it leads its
+    // group anyway, and a process that already leads one could not make a session.
+    if !orders.fork {
+        if orders.act.group && !orders.act.session {
+            command.process_group(0);
+        }
+        if orders.act.scrubbed {
+            command.env_clear();
+        }
     }
     Ok(command)
 }
@@ -133,7 +138,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
 fn live(orders: &Orders, argv: &[OsString]) -> ExitCode {
     let act = &orders.act;
     if act.session {
-        // Fails only for a group leader; one that was asked to be both stays in its group.
+        // Fails only for a group leader, which nobody made of it.
         let _ = nix::unistd::setsid();
     }
     let seen = start::look("descendant", Some(&orders.name), argv);
@@ -197,11 +202,11 @@ fn live(orders: &Orders, argv: &[OsString]) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         if let Some(text) = &writes
-            && let Err(error) = write_to(act, text)
+            && let Err((stream, error)) = write_to(act, text)
         {
             journal.write(What::WriteFailed {
-                stream: "stdout".to_owned(),
-                error: error.to_string(),
+                stream: stream.to_owned(),
+                error: format!("{error:?}"),
             });
             writes = None;
         }
@@ -229,14 +234,22 @@ fn announce(folder: &Path, token: &str) {
     }
 }
 
-fn write_to(act: &act::Descendant, text: &str) -> std::io::Result<()> {
-    if act.holds.contains(&StreamName::Stdout) || !act.holds.contains(&StreamName::Stderr) {
+/// Writes to the stream that it holds; tells which one failed, and how.
+fn write_to(act: &act::Descendant, text: &str) -> Result<(), (&'static str, Errno)> {
+    let held = |name| act.holds.contains(&name);
+    let (name, result) = if held(StreamName::Stdout) || !held(StreamName::Stderr) {
         let mut out = std::io::stdout();
-        out.write_all(text.as_bytes())?;
-        out.flush()
+        let result = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        ("stdout", result)
     } else {
-        std::io::stderr().write_all(text.as_bytes())
-    }
+        ("stderr", std::io::stderr().write_all(text.as_bytes()))
+    };
+    result.map_err(|error| {
+        let number = error
+            .raw_os_error()
+            .map_or(Errno::UnknownErrno, Errno::from_raw);
+        (name, number)
+    })
 }
 
 /// Second word of a descendant that becomes a shell in a session of its own.

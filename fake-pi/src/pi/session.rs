@@ -251,6 +251,16 @@ impl Session {
         ) && self.handler.is_none()
     }
 
+    /// The session file, as it is named by now; `None` without one.
+    pub fn session_file(&self) -> Option<&str> {
+        self.options.session_file.as_deref()
+    }
+
+    /// The session's identifier, as it stands in records and in the session file.
+    pub fn session_id(&self) -> &str {
+        &self.session_id
+    }
+
     /// How many records about what was read of the answer are still to be written (see [`Input::ModelAhead`]).
     pub fn unwritten(&self) -> usize {
         self.changes.len()

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use super::events;
-use super::stage::{Given, Interrupted, Stage, State, close, write_stderr};
+use super::stage::{Given, Interrupted, Stage, State, close};
 use super::talk;
 use crate::act::{Act, Occasion, Script, StreamName, Wait, WaitFor, Written};
 use crate::args::Args;
@@ -277,24 +277,26 @@ impl Player {
             }
             Act::Stderr(raw) => {
                 let bytes = content::raw(raw).unwrap_or_else(|fault| self.fault(&fault));
-                write_stderr(&bytes);
+                self.stage.stderr(&bytes);
                 Ok(())
             }
             Act::SessionFile(file) => {
-                let args = &self.stage.given.args;
-                let path = args.session.clone().or_else(|| {
-                    Some(format!(
-                        "{}/fake_{}.jsonl",
-                        args.session_dir.as_ref()?,
-                        uuid::Uuid::now_v7()
+                let mut state = self.stage.lock();
+                talk::ensure_session(&self.stage, &mut state, true);
+                let session = state.session.as_ref();
+                let place = session.and_then(|session| {
+                    Some((
+                        session.session_file()?.to_owned(),
+                        session.session_id().to_owned(),
                     ))
                 });
-                let Some(path) = path else {
-                    self.fault("`session-file`: neither --session nor --session-dir was given")
+                drop(state);
+                let Some((path, id)) = place else {
+                    self.fault("`session-file`: Pi keeps no session file without --session or --session-dir, or with --no-session")
                 };
                 let message = json!({"role": "assistant", "content": [{"type": "text", "text": file.text}],
                     "stopReason": file.stop.as_deref().unwrap_or("stop")});
-                talk::append_message(std::path::Path::new(&path), &message);
+                talk::append_message(std::path::Path::new(&path), &id, &message);
                 Ok(())
             }
             Act::Touch(path) => {
@@ -311,7 +313,8 @@ impl Player {
         self.stage.journal.write(What::Fault {
             message: message.to_owned(),
         });
-        write_stderr(format!("fake-pi: {message}\n").as_bytes());
+        self.stage
+            .stderr(format!("fake-pi: {message}\n").as_bytes());
         self.stage.leave(
             Ending::Code(i32::from(crate::EXIT_BAD_SCRIPT)),
             Duration::ZERO,

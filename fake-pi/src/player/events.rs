@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use serde_json::Value;
 
-use super::stage::{Stage, State, occasion, write_stderr};
+use super::stage::{Stage, State, occasion};
 use super::talk;
 use crate::act::{Occasion, Signal, StreamName};
 use crate::journal::{What, bounded};
@@ -40,7 +40,7 @@ fn reader_gone(stage: &Stage, error: Errno) {
         error: format!("{error:?}"),
     });
     if error == Errno::EPIPE {
-        write_stderr(b"Error: write EPIPE\n    at WriteWrap.onWriteComplete\n");
+        stage.stderr(b"Error: write EPIPE\n    at WriteWrap.onWriteComplete\n");
         let _state = stage.lock();
         stage.leave(Ending::Code(1), Duration::ZERO);
     }
@@ -260,7 +260,7 @@ pub fn blocks(
 ) -> Result<(), super::stage::Interrupted> {
     for block in blocks {
         if stream == StreamName::Stderr {
-            write_stderr(&block);
+            stage.stderr(&block);
             continue;
         }
         stage.out.emit(block);

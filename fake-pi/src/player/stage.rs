@@ -1,10 +1,12 @@
 //! What all threads of a child share: one lock, one condition.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use nix::errno::Errno;
 use serde_json::Value;
 
 use super::choose::Chosen;
@@ -111,14 +113,13 @@ pub struct State {
     pub answered: HashSet<String>,
     /// What `echo` can say.
     pub known: Known,
-    /// Where Pi's session file is to be kept.
-    pub session_file: Option<PathBuf>,
 }
 
 /// The lock, the condition, and what needs no lock.
 #[derive(Clone)]
 pub struct Stage {
     shared: Arc<(Mutex<State>, Condvar)>,
+    stderr_failed: Arc<AtomicBool>,
     /// The journal.
     pub journal: Arc<Journal>,
     /// Standard output.
@@ -148,6 +149,7 @@ impl Stage {
         let shared = Arc::new((Mutex::new(state), Condvar::new()));
         Self {
             shared,
+            stderr_failed: Arc::default(),
             journal,
             out: Out::default(),
             given: Arc::new(given),
@@ -222,7 +224,7 @@ impl Stage {
                     }
                 }
                 Output::Text(text) => self.out.emit(format!("{text}\n").into_bytes()),
-                Output::Stderr(text) => write_stderr(format!("{text}\n").as_bytes()),
+                Output::Stderr(text) => self.stderr(format!("{text}\n").as_bytes()),
                 Output::RunTool(call) => state.to_run.push_back(call),
                 Output::KillTools => state.kill_tools = true,
                 Output::Arm(TimerId::Retry, _) if state.own_retry => {}
@@ -269,13 +271,29 @@ impl Stage {
         }
     }
 
+    /// Writes to standard error, all of it. A reader that has gone is no reason to stop; the journal tells of the first
+    /// write that failed.
+    pub fn stderr(&self, bytes: &[u8]) {
+        if let Err(error) = write_stderr(bytes)
+            && !self.stderr_failed.swap(true, Ordering::Relaxed)
+        {
+            self.journal.write(What::WriteFailed {
+                stream: "stderr".to_owned(),
+                error: format!("{error:?}"),
+            });
+        }
+    }
+
     /// Keeps a finished message in the session file, as Pi does.
     fn keep(&self, state: &State, record: &Value) {
-        let Some(path) = &state.session_file else {
+        // Asked anew each time: `new_session` goes on in another file.
+        let Some(session) = &state.session else {
             return;
         };
-        if record["type"] == "message_end" {
-            super::talk::append_message(path, &record["message"]);
+        if let Some(path) = session.session_file()
+            && record["type"] == "message_end"
+        {
+            super::talk::append_message(Path::new(path), session.session_id(), &record["message"]);
         }
     }
 }
@@ -287,10 +305,17 @@ pub fn wall_ms() -> u64 {
         .map_or(0, |time| time.as_millis() as u64)
 }
 
-/// Writes to standard error, all of it; a reader that has gone is no reason to stop.
-pub fn write_stderr(bytes: &[u8]) {
-    use std::io::Write as _;
-    let _ = std::io::stderr().write_all(bytes);
+fn write_stderr(mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match nix::unistd::write(std::io::stderr(), bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::EINTR) => {}
+            // The end may be shared with somebody who made it non-blocking.
+            Err(Errno::EAGAIN) => std::thread::sleep(Duration::from_millis(1)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Puts `/dev/null` in the place of a standard stream: the pipe is closed, and its number is not given to another file.

@@ -1,8 +1,9 @@
 //! Pi's side of a start: which child it is, the session that speaks for it, the task, and the session file.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -11,7 +12,7 @@ use super::choose::{self, Facts};
 use super::stage::{Catches, Stage, State, wall_ms};
 use crate::act::Flavour;
 use crate::journal::{What, bounded};
-use crate::pi::{Ids, Input, Mode, Model, Options, Session, ToolSpec, js};
+use crate::pi::{Ending, Ids, Input, Mode, Model, Options, Session, ToolSpec, js};
 
 /// The hash of a text as it stands in journals.
 pub fn sha256(text: &str) -> String {
@@ -53,7 +54,13 @@ pub fn choose_child(stage: &Stage, state: &mut State, task: Option<&str>) {
     let Some(chosen) = choose::choose(&stage.given.script, facts) else {
         if task.is_some() {
             let message = "no child of the script fits this task".to_owned();
-            stage.journal.write(What::Fault { message });
+            stage.journal.write(What::Fault {
+                message: message.clone(),
+            });
+            // Whoever waits for this child would wait for ever.
+            stage.stderr(format!("fake-pi: {message}\n").as_bytes());
+            let ending = Ending::Code(i32::from(crate::EXIT_BAD_SCRIPT));
+            stage.leave(ending, Duration::ZERO);
         }
         return;
     };
@@ -80,7 +87,6 @@ pub fn ensure_session(stage: &Stage, state: &mut State, needed: bool) {
         None => choose::first_flavour(&stage.given.script),
     };
     let options = options(stage, state, flavour);
-    state.session_file = options.session_file.as_ref().map(PathBuf::from);
     state.session = Some(Session::new(
         options,
         Box::new(Uuids(Arc::clone(&state.next_id))),
@@ -143,12 +149,9 @@ fn session_file(args: &crate::args::Args, cwd: &str) -> Option<String> {
     if let Some(path) = &args.session {
         return Some(absolute(path));
     }
-    let folder = args.session_dir.as_ref()?;
-    let time = crate::pi::iso(wall_ms()).replace([':', '.'], "-");
-    Some(absolute(&format!(
-        "{folder}/{time}_{}.jsonl",
-        uuid::Uuid::now_v7()
-    )))
+    // A folder, by its last slash: the session names the file in it.
+    let folder = absolute(args.session_dir.as_ref()?);
+    Some(format!("{}/", folder.trim_end_matches('/')))
 }
 
 /// Fresh identifiers, or the one that a script wants.
@@ -165,9 +168,9 @@ impl Ids for Uuids {
     }
 }
 
-/// Adds a message to a session file, with the header before it when the file is new. As with the real Pi nothing depends
+/// Adds a message to the file of a session (by its identifier), with the header before it when the file is new. As with the real Pi nothing depends
 /// on it for the run: what cannot be written is left out.
-pub fn append_message(path: &Path, message: &Value) {
+pub fn append_message(path: &Path, session: &str, message: &Value) {
     let fresh = !path.exists();
     if let (true, Some(folder)) = (fresh, path.parent()) {
         let _ = std::fs::create_dir_all(folder);
@@ -183,9 +186,7 @@ pub fn append_message(path: &Path, message: &Value) {
     let mut lines = String::new();
     if fresh {
         let cwd = std::env::current_dir().unwrap_or_default();
-        let id = uuid::Uuid::now_v7().to_string();
-        let header =
-            json!({"type": "session", "version": 3, "id": id, "timestamp": timestamp, "cwd": cwd});
+        let header = json!({"type": "session", "version": 3, "id": session, "timestamp": timestamp, "cwd": cwd});
         lines.push_str(&js::line(&header));
         lines.push('\n');
     }

@@ -128,6 +128,11 @@ const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
 struct NoKill;
 
 impl RunTwist for NoKill {
+    // Neither the guardian nor the runtime is to do what this one forgets.
+    fn guarded(&self) -> bool {
+        false
+    }
+
     fn launch(&mut self, launch: &mut Launch) {
         launch.kill_on_drop = false;
     }
@@ -147,6 +152,15 @@ struct KillUnlessTermSent {
 }
 
 impl RunTwist for KillUnlessTermSent {
+    fn launch(&mut self, launch: &mut Launch) {
+        launch.kill_on_drop = false;
+    }
+
+    // Neither the guardian nor the runtime is to do what this one forgets.
+    fn guarded(&self) -> bool {
+        false
+    }
+
     fn effect(&mut self, effect: Effect) -> Vec<Effect> {
         self.asked |= effect == Effect::Term;
         if self.asked && effect == Effect::Kill {

@@ -1,6 +1,7 @@
 //! Adapters: the schema, loading them, and mapping operations and observations.
 
 mod load;
+mod meaning;
 mod schema;
 mod template;
 

@@ -41,7 +41,7 @@ fn what_is_missing_or_wrong_is_named_with_exit_code_2() {
         ),
         (
             &["--adapter", "typo.yaml"],
-            "the template of its name comes out empty",
+            "typo.yaml:3:15: template of command[0]: there is no name `bin.delgate`",
         ),
         (
             &["--adapter", "plain.yaml"],
@@ -51,7 +51,7 @@ fn what_is_missing_or_wrong_is_named_with_exit_code_2() {
         (&["--adapter", "key.yaml"], "did you mean `child-mode`?"),
         (
             &["--adapter", "operation.yaml"],
-            "operation.yaml: `operations` has no `spawn`",
+            "operation.yaml:8:14: `operations` has no `spawn`",
         ),
         (
             &["--adapter", "missing.yaml"],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use include_dir::{Dir, include_dir};
 use miette::Diagnostic;
 
-use super::{Adapter, Observation};
+use super::{Adapter, meaning};
 use crate::yaml::{self, YamlError};
 
 /// The adapters that come with the suite.
@@ -31,18 +31,10 @@ pub enum AdapterError {
         /// Why.
         source: std::io::Error,
     },
-    /// It is not written as an adapter is.
+    /// It is not written as an adapter is, or means nothing.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Yaml(#[from] Box<YamlError>),
-    /// It is written well, but cannot be meant so.
-    #[error("{file}: {message}")]
-    Meaning {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        message: String,
-    },
 }
 
 /// Names of the adapters that come with the suite, sorted.
@@ -92,49 +84,9 @@ pub fn load(name_or_file: &str) -> Result<Adapter, AdapterError> {
 /// When it is not right.
 pub fn parse(file: &str, text: &str) -> Result<Adapter, AdapterError> {
     let adapter: Adapter = yaml::parse(file, text)?;
-    let wrong = |message: String| AdapterError::Meaning {
-        file: file.to_owned(),
-        message,
-    };
-    if adapter.command.is_empty() {
-        return Err(wrong(
-            "`command` is empty; it needs at least a program".into(),
-        ));
-    }
-    if !adapter.operations.contains_key("spawn") {
-        return Err(wrong(
-            "`operations` has no `spawn`; it is the tool call that starts a child".into(),
-        ));
-    }
-    for (name, observation) in &adapter.observations {
-        check_observation(observation)
-            .map_err(|message| wrong(format!("observation `{name}`: {message}")))?;
-    }
+    meaning::look(&adapter).map_err(|fault| {
+        let at = yaml::find(text, &fault.path, fault.word.as_deref());
+        Box::new(YamlError::at(file, text, fault.message, fault.help, at))
+    })?;
     Ok(adapter)
-}
-
-fn check_observation(observation: &Observation) -> Result<(), String> {
-    let pointer = |pointer: &str| {
-        if pointer == "text" || pointer.starts_with('/') {
-            return Ok(());
-        }
-        Err(format!(
-            "`{pointer}` is no JSON pointer; it starts with `/`, such as `/structuredContent/{pointer}`, or is `text`"
-        ))
-    };
-    let rules = match observation {
-        Observation::Pointer(at) => return pointer(at),
-        Observation::Rule(rule) => std::slice::from_ref(rule),
-        Observation::Rules(rules) => rules,
-    };
-    for rule in rules {
-        if let Some(at) = &rule.pointer {
-            pointer(at)?;
-        }
-        if let Some(pattern) = &rule.pattern {
-            regex::Regex::new(pattern)
-                .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))?;
-        }
-    }
-    Ok(())
 }

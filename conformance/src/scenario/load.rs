@@ -195,7 +195,7 @@ fn typed<T: DeserializeOwned>(
         let path: Vec<String> = error.path().iter().map(ToString::to_string).collect();
         let message = error.into_inner().to_string();
         let (message, help, word) = explain(&message);
-        let offset = find(text, &path, word.as_deref());
+        let offset = yaml::find(text, &path, word.as_deref());
         Box::new(YamlError::at(file, text, message, help, offset))
     })
 }
@@ -204,7 +204,7 @@ fn axes_error(file: &str, text: &str, error: &AxesError) -> Box<YamlError> {
     let offset = match error {
         AxesError::Unknown { name, .. } => text.find(&format!("{{{{{name}")).unwrap_or(0),
         AxesError::Shape { axis } | AxesError::Empty { axis } => {
-            find(text, &["axes".into(), axis.clone()], None)
+            yaml::find(text, &["axes".into(), axis.clone()], None)
         }
     };
     Box::new(YamlError::at(file, text, error.to_string(), None, offset))
@@ -236,50 +236,6 @@ fn explain(message: &str) -> (String, Option<String>, Option<String>) {
             let value = message.split('"').nth(1).map(str::to_owned);
             (message, None, value)
         })
-}
-
-/// Byte offset of a place in the text: the keys of the path are followed downwards, then the wrong word is looked for.
-fn find(text: &str, path: &[String], word: Option<&str>) -> usize {
-    let mut at = 0;
-    for key in path.iter().map(String::as_str).chain(word) {
-        if let Some(step) = key.strip_prefix('[').and_then(|key| key.strip_suffix(']')) {
-            // The place in a list: that many dashes at the first dash's indent.
-            let number = step.parse().unwrap_or(0);
-            at = item(text, at, number).unwrap_or(at);
-        } else if let Some(found) = word_at(text, at, key) {
-            at = found;
-        } else if Some(key) == word {
-            at = word_at(text, 0, key).unwrap_or(at);
-        }
-    }
-    at
-}
-
-/// Where `word` stands as a whole word from `from` on.
-fn word_at(text: &str, from: usize, word: &str) -> Option<usize> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    text[from..]
-        .match_indices(word)
-        .map(|(at, _)| from + at)
-        .find(|&at| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
-}
-
-/// Where the `number`-th item of the block list that begins after `from` stands.
-fn item(text: &str, from: usize, number: usize) -> Option<usize> {
-    let mut indent = None;
-    let mut seen = 0;
-    let mut start = text[from..].find('\n').map(|at| from + at + 1)?;
-    for line in text[start..].split_inclusive('\n') {
-        let blanks = line.len() - line.trim_start().len();
-        if line.trim_start().starts_with("- ") && *indent.get_or_insert(blanks) == blanks {
-            if seen == number {
-                return Some(start + blanks);
-            }
-            seen += 1;
-        }
-        start += line.len();
-    }
-    None
 }
 
 fn any_adapter() -> Adapter {

@@ -3,16 +3,19 @@
 //! Messages and reports are all that this program prints: reports on standard output, everything else on standard error.
 
 mod args;
+mod author_args;
 mod coverage;
 mod exit;
 mod judge;
 mod lint;
 mod list;
+mod marks;
 mod mutants;
 mod run;
 mod schema;
 mod select;
 mod session;
+mod smoke;
 mod suite;
 mod why;
 
@@ -114,6 +117,7 @@ fn dispatch(bundled: &Bundled, args: Args) -> Result<Exit, Failure> {
         Command::Schema(args) => schema::main(&args),
         Command::Judge(args) => judge::main(&args),
         Command::Mutants(args) => mutants::main(bundled, &args),
+        Command::Smoke(args) => smoke::main(bundled, &args),
         Command::Completions(args) => {
             let mut out = Vec::new();
             clap_complete::generate(args.shell, &mut Args::command(), "pi-conform", &mut out);

@@ -15,6 +15,7 @@ pub mod report;
 pub mod runner;
 pub mod sandbox;
 pub mod scenario;
+pub mod smoke;
 pub mod stub_provider;
 pub mod verdict;
 pub mod warden;

@@ -21,7 +21,7 @@ use indexmap::IndexMap;
 
 pub use context::{Interrupt, RunContext};
 pub use stage::StageError;
-pub use story::INTERRUPTED;
+pub use story::{FIRST, INTERRUPTED};
 
 use crate::adapter::{Adapter, Scope};
 use crate::evidence::{Event, Evidence, Header, What};

@@ -44,23 +44,8 @@ impl Fault {
 
 /// Names that a template may use anywhere: folders, programs, values of the adapter, functions.
 const NAMES: [&str; 17] = [
-    "self",
-    "child",
-    "run",
-    "home",
-    "agent",
-    "work",
-    "project",
-    "tmp",
-    "cwd",
-    "programs",
-    "bin",
-    "settings",
-    "figures",
-    "facts",
-    "filler",
-    "range",
-    "dict",
+    "self", "child", "run", "home", "agent", "work", "project", "tmp", "cwd", "programs", "bin",
+    "settings", "figures", "facts", "filler", "range", "dict",
 ];
 
 /// Names that an operation carries besides; a `cwd` of its own among them.
@@ -233,7 +218,9 @@ fn template(
             let fault = unknown(place, path, name, &[]).word(name);
             return Err(match yaml::nearest(member, known.iter().copied()) {
                 Some(right) => fault.help(format!("did you mean `{first}.{right}`?")),
-                None if known.is_empty() => fault.help(format!("`{first}` of this adapter is empty")),
+                None if known.is_empty() => {
+                    fault.help(format!("`{first}` of this adapter is empty"))
+                }
                 None => fault.help(format!("`{first}` has {}", known.join(", "))),
             });
         }

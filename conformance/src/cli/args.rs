@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use super::author_args::Smoke;
 use crate::report::Output;
 
 /// Runs YAML scenarios against a Pi delegator, watches it with three witnesses, judges, reports.
@@ -44,6 +45,8 @@ pub enum Command {
     Judge(Judge),
     /// Run the broken delegators: who catches whom.
     Mutants(Mutants),
+    /// Look whether an adapter is right, apart from the delegator.
+    Smoke(Smoke),
     /// Print a completion script for a shell.
     Completions(Completions),
 }

@@ -42,10 +42,10 @@ impl Fault {
     }
 }
 
-/// Names that a template may use anywhere: folders, programs, values of the adapter, functions.
-const NAMES: [&str; 17] = [
+/// Names that a template may use anywhere: folders, programs, values of the adapter, what it is made of, functions.
+const NAMES: [&str; 19] = [
     "self", "child", "run", "home", "agent", "work", "project", "tmp", "cwd", "programs", "bin",
-    "settings", "figures", "facts", "filler", "range", "dict",
+    "settings", "figures", "facts", "packages", "checkout", "filler", "range", "dict",
 ];
 
 /// Names that an operation carries besides; a `cwd` of its own among them.

@@ -35,10 +35,8 @@ pub fn fit(seen: &Seen<'_>) -> Outcome {
     match (faults.is_empty(), looked) {
         (false, _) => faults.into(),
         (true, 0) => Outcome::Open("no mapped tool has an input schema".to_owned()),
-        (true, n) => Outcome::Right(format!(
-            "{n} operation{} fit",
-            if n == 1 { "" } else { "s" }
-        )),
+        (true, 1) => Outcome::Right("they fit".to_owned()),
+        (true, n) => Outcome::Right(format!("those of {n} operations fit")),
     }
 }
 

@@ -72,7 +72,7 @@ pub fn starts(seen: &Seen<'_>) -> Outcome {
         (Some((_, harness)), false) => format!("`command`: {harness}"),
         _ => {
             let end = match exited(seen) {
-                Some((_, how)) if input_closed(seen).is_none() => {
+                Some((at, how)) if input_closed(seen).is_none_or(|closed| at < closed) => {
                     format!("it {how} before it answered the handshake")
                 }
                 _ => "it runs, but never answered the handshake".to_owned(),
@@ -141,22 +141,29 @@ pub fn child(seen: &Seen<'_>) -> Outcome {
         return Outcome::Open("its children are no processes".to_owned());
     }
     if let Some(launch) = seen.world.launches.first() {
-        let argv = launch.start.argv.join(" ");
-        return Outcome::Right(short(&argv));
+        // The program is a link in a folder of this run; what it was asked for is what tells something.
+        let mut words = vec!["pi".to_owned()];
+        words.extend(launch.start.argv.iter().skip(1).cloned());
+        return Outcome::Right(short(&words.join(" ")));
     }
     if seen.world.calls.is_empty() {
         return Outcome::Open("no call was made".to_owned());
     }
     let subject = seen.world.first(|what| match what {
-        What::SubjectStarted { pid, .. } => Some(*pid),
+        What::SubjectStarted { pid, argv, .. } => Some((*pid, argv.first())),
         _ => None,
     });
-    let subject = subject.map(|(_, pid)| pid);
+    let subject = subject.map(|(_, subject)| subject);
+    let own = |pid: i32, program: Option<&String>| {
+        // What it starts of itself, such as a helper or a worker, is no try at a child.
+        subject.is_some_and(|(its, own)| pid == its || program == own)
+    };
     let mut tried: Vec<String> = Vec::new();
     for ((pid, _), process) in &seen.world.processes {
-        let argv = process.process.argv.join(" ");
-        if Some(*pid) != subject && !argv.is_empty() && !tried.contains(&short(&argv)) {
-            tried.push(short(&argv));
+        let argv = &process.process.argv;
+        let told = short(&argv.join(" "));
+        if !argv.is_empty() && !own(*pid, argv.first()) && !tried.contains(&told) {
+            tried.push(told);
         }
     }
     tried.truncate(PROGRAMS);

@@ -1,10 +1,12 @@
 //! Adapters: the schema, loading them, and mapping operations and observations.
 
+mod figures;
 mod load;
 mod meaning;
 mod schema;
 mod template;
 
+pub use figures::{Figure, Figures};
 pub use load::{AdapterError, bundled_names, load, parse};
 pub use schema::*;
 pub use template::{Scope, TemplateError};

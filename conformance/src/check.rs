@@ -10,6 +10,7 @@
 //! or nothing was seen that could have carried it. Only the first two are judged; the third is `no-evidence`, never a pass.
 //! Nothing here reads a clock, a file or the environment.
 
+pub mod applies;
 pub mod calls;
 pub mod children;
 pub mod expr;
@@ -31,7 +32,8 @@ pub mod whole;
 pub mod words;
 pub mod world;
 
+pub use applies::inapplicable;
 pub use invariants::INVARIANTS;
-pub use judge::{inapplicable, judge};
+pub use judge::judge;
 pub use paths::Names;
 pub use validate::{CheckError, validate};

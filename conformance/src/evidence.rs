@@ -170,6 +170,13 @@ pub enum What {
         /// Parameters.
         params: Value,
     },
+    /// A message that the subject put before the parent's model by itself, with no prompt of the runner's.
+    Pushed {
+        /// Which subject.
+        subject: String,
+        /// The message.
+        text: String,
+    },
     /// A line on the subject's output that is not a valid message, or answers nothing.
     Stray {
         /// Which subject.

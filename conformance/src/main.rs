@@ -5,6 +5,7 @@
 //! | `pi`, `fake-pi`, or anything beside a fake-pi script | fake-pi |
 //! | the name of a bundled subject: `delegate`, `mutant-NAME` | that subject |
 //! | `… warden` | the warden of one subject, when the runner starts it |
+//! | `… each-call` | what starts a command anew for each call, when that is how a subject is used |
 //! | anything else | the command line of the suite |
 
 use std::ffi::OsString;
@@ -32,6 +33,15 @@ fn main() -> ExitCode {
     }
     if args.get(1).is_some_and(|word| word == "warden") {
         return conformance::warden::main();
+    }
+    if args
+        .get(1)
+        .is_some_and(|word| word == conformance::runner::EACH_CALL)
+    {
+        let command = args[2..]
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned());
+        return conformance::runner::each_call(&command.collect::<Vec<_>>());
     }
     cli::main(bundled)
 }

@@ -1,29 +1,34 @@
 //! From a planned scenario to its evidence.
 
 mod canary;
+mod command;
 mod context;
 mod host;
 mod journals;
 mod leftovers;
 mod lines;
 mod mcp;
+pub mod parts;
+mod pi;
 mod recorder;
 mod stage;
 mod steps;
 mod story;
 mod subject;
 mod task;
+mod wire;
 
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
+pub use command::each_call;
 pub use context::{Interrupt, RunContext};
-pub use stage::StageError;
+pub use stage::{EACH_CALL, StageError};
 pub use story::{FIRST, INTERRUPTED};
 
-use crate::adapter::{Adapter, Scope};
+use crate::adapter::{Adapter, Scope, Transport};
 use crate::evidence::{Event, Evidence, Header, What};
 use crate::sandbox::Root;
 use crate::scenario::Planned;
@@ -80,12 +85,19 @@ fn nowhere(
 /// # Errors
 /// When there is no such program, or it is not executable; or a template of the command is wrong.
 pub fn check_command(adapter: &Adapter, context: &RunContext) -> Result<(), StageError> {
+    let parts = parts::find(adapter, &context.packages, context.checkout.as_deref())?;
+    if adapter.transport == Transport::PiExtension {
+        return Ok(());
+    }
     let folders = IndexMap::from([("self".to_owned(), context.executable.display().to_string())]);
     let programs = IndexMap::from([(
         "delegate".to_owned(),
         context.executable.display().to_string(),
     )]);
-    let scope = Scope::new(adapter, &IndexMap::new(), &folders, &programs);
+    let mut scope = Scope::new(adapter, &IndexMap::new(), &folders, &programs);
+    for (name, part) in parts {
+        scope = scope.with(&name, part);
+    }
     let command = adapter.command.first().map_or("", String::as_str);
     let rendered = scope.render("command[0]", command)?;
     stage::program(&rendered)

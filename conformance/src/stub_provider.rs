@@ -93,6 +93,11 @@ impl StubProvider {
         waited.is_ok_and(|held| held.is_ok())
     }
 
+    /// The requests as they come: each change is a new one, or the end of one.
+    pub fn subscribe(&self) -> tokio::sync::watch::Receiver<Vec<Request>> {
+        self.shared.requests.subscribe()
+    }
+
     /// Lets go every reply that waits, or will wait, on `{"wait": NAME}`.
     pub fn release(&self, name: &str) {
         self.shared.released.send_modify(|names| {

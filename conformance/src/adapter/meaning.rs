@@ -3,8 +3,7 @@
 use minijinja::Environment;
 use serde_json::Value;
 
-use super::{Adapter, Observation};
-use crate::check::expr::FIGURES;
+use super::{Adapter, Observation, Transport};
 use crate::check::paths::CALL_DECLARED;
 use crate::yaml;
 
@@ -59,16 +58,32 @@ const SLIP: f64 = 0.92;
 
 /// Looks an adapter over. The first thing that is wrong counts.
 pub(super) fn look(adapter: &Adapter) -> Result<(), Fault> {
-    if adapter.command.is_empty() {
-        let message = "`command` is empty; it needs at least a program";
-        return Err(Fault::new(message, &["command"]));
-    }
+    start(adapter)?;
     operations(adapter)?;
     for (name, observation) in &adapter.observations {
         self::observation(name, observation)?;
         slip(adapter, name)?;
     }
     templates(adapter)
+}
+
+/// How the subject is started fits the transport.
+fn start(adapter: &Adapter) -> Result<(), Fault> {
+    let parent = adapter.transport == Transport::PiExtension;
+    if !parent && adapter.command.is_empty() {
+        let message = "`command` is empty; it needs at least a program";
+        return Err(Fault::new(message, &["command"]));
+    }
+    if parent && !adapter.command.is_empty() {
+        let message = "`command` has no place beside `transport: pi-extension`";
+        return Err(Fault::new(message, &["command"])
+            .help("the parent Pi is started by the suite, as `parent` says"));
+    }
+    if parent && adapter.parent.extensions.is_empty() {
+        let message = "`parent.extensions` is empty; it names what the parent Pi loads";
+        return Err(Fault::new(message, &["parent"]));
+    }
+    Ok(())
 }
 
 fn operations(adapter: &Adapter) -> Result<(), Fault> {
@@ -240,7 +255,13 @@ fn members(adapter: &Adapter, name: &str) -> Option<Vec<String>> {
     let snake = |key: &str| key.replace('-', "_");
     match name {
         "bin" => Some(PROGRAMS.map(str::to_owned).into()),
-        "figures" => Some(FIGURES.map(snake).into()),
+        "figures" => Some(
+            adapter
+                .figures
+                .all()
+                .map(|figure| snake(figure.name))
+                .into(),
+        ),
         "settings" => Some(adapter.settings.keys().map(|key| snake(key)).collect()),
         "facts" => Some(adapter.facts.keys().map(|key| snake(key)).collect()),
         _ => None,

@@ -126,6 +126,12 @@ impl Scope {
         Ok(arguments)
     }
 
+    /// A folder or file by its name; empty when there is none.
+    pub fn path(&self, name: &str) -> std::path::PathBuf {
+        let text = self.look_up(name).and_then(Value::as_str);
+        text.unwrap_or_default().into()
+    }
+
     fn look_up(&self, path: &str) -> Option<&Value> {
         let mut parts = path.split('.');
         let first = self.0.get(parts.next()?)?;

@@ -9,7 +9,7 @@ use fake_pi::act::{Size, Span};
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Figures};
 use crate::check::words::nearest;
 use crate::scenario::Scenario;
 
@@ -76,20 +76,6 @@ pub struct Scope {
     names: IndexMap<String, Option<Quantity>>,
 }
 
-/// Figures by name, as expressions and templates spell them.
-pub const FIGURES: [&str; 10] = [
-    "grace",
-    "post-exit-drain",
-    "post-answer-drain",
-    "output-cap",
-    "extra-text",
-    "record-cap",
-    "stderr-cap",
-    "task-limit",
-    "model-limit",
-    "patience",
-];
-
 /// Settings that scenarios may name even when an adapter has no value for them.
 pub const SETTINGS: [&str; 4] = ["deadline", "tool-timeout", "start-watchdog", "output-cap"];
 
@@ -97,32 +83,10 @@ impl Scope {
     /// The scope of one scenario under one adapter. A setting of the scenario goes before the adapter's default.
     pub fn of(adapter: &Adapter, scenario: &Scenario) -> Self {
         let mut scope = Self::names_of(scenario);
-        let figures = &adapter.figures;
-        let mut put = |name: &str, amount: f64, unit| {
-            scope
-                .names
-                .insert(name.to_owned(), Some(Quantity { amount, unit }));
-        };
-        let millis = |span: Span| span.0.as_secs_f64() * 1e3;
-        put("grace", millis(figures.grace), Unit::Time);
-        put(
-            "post-exit-drain",
-            millis(figures.post_exit_drain),
-            Unit::Time,
-        );
-        put(
-            "post-answer-drain",
-            millis(figures.post_answer_drain),
-            Unit::Time,
-        );
-        put("output-cap", figures.output_cap.0 as f64, Unit::Bytes);
-        put("extra-text", figures.extra_text.0 as f64, Unit::Bytes);
-        put("record-cap", figures.record_cap.0 as f64, Unit::Bytes);
-        put("stderr-cap", figures.stderr_cap.0 as f64, Unit::Bytes);
-        put("task-limit", figures.task_limit as f64, Unit::Plain);
-        put("model-limit", figures.model_limit as f64, Unit::Plain);
-        if let Some(patience) = figures.patience {
-            put("patience", millis(patience), Unit::Time);
+        for figure in adapter.figures.all() {
+            // A time that is not claimed is held to the contract's ceiling; a size that is not claimed has no value.
+            let held = figure.claimed.or(figure.ceiling);
+            scope.names.insert(figure.name.to_owned(), held);
         }
         for (name, value) in adapter.settings.iter().chain(&scenario.setup.settings) {
             if let Some(quantity) = literal_value(value) {
@@ -134,7 +98,9 @@ impl Scope {
 
     /// Only the names, for looking over a scenario before any adapter is known.
     pub fn names_of(scenario: &Scenario) -> Self {
-        let known = FIGURES.into_iter().chain(SETTINGS).map(str::to_owned);
+        let figures = Figures::default();
+        let known = figures.all().map(|figure| figure.name);
+        let known = known.into_iter().chain(SETTINGS).map(str::to_owned);
         let names = known.chain(scenario.setup.settings.keys().cloned());
         Self {
             names: names.map(|name| (name, None)).collect(),

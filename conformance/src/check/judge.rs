@@ -3,13 +3,14 @@
 use serde_json::Value;
 
 use crate::adapter::Adapter;
-use crate::check::expr::{FIGURES, Scope};
+use crate::check::applies::{declares, inapplicable};
+use crate::check::expr::Scope;
 use crate::check::matcher::{self, Context, Outcome};
 use crate::check::paths::{Path, Root, parse_other};
 use crate::check::sight::{Look, Sight, Witness};
 use crate::check::words::show;
 use crate::check::world::World;
-use crate::check::{calls, children, extract, handshake, invariants, timing, tools, whole};
+use crate::check::{calls, children, handshake, invariants, timing, tools, whole};
 use crate::evidence::{Evidence, What};
 use crate::scenario::{Check, Expect, Scenario};
 use crate::verdict::{CheckVerdict, ScenarioVerdict, Verdict};
@@ -88,52 +89,6 @@ pub fn overall(checks: &[CheckVerdict], own: usize) -> Verdict {
         Some(verdict) => verdict,
         None => Verdict::NoEvidence,
     }
-}
-
-/// Why a scenario does not apply to an adapter, if it does not.
-pub fn inapplicable(scenario: &Scenario, adapter: &Adapter) -> Option<String> {
-    let name = &adapter.adapter;
-    if let Some(need) = scenario.needs.iter().find(|need| !declares(adapter, need)) {
-        return Some(format!("the adapter `{name}` does not declare `{need}`"));
-    }
-    let systems = &scenario.systems;
-    if !systems.is_empty()
-        && !systems
-            .iter()
-            .any(|system| adapter.systems.contains(system))
-    {
-        return Some(format!(
-            "it belongs to the contract of {}, which `{name}` does not speak",
-            systems.join(", ")
-        ));
-    }
-    let setting = scenario
-        .setup
-        .settings
-        .keys()
-        .find(|setting| !adapter.settings.contains_key(*setting));
-    setting.map(|setting| format!("the adapter `{name}` cannot set `{setting}`"))
-}
-
-/// Capability, figure, setting, operation, observation or further fact; a word such as `observation.` before it says which.
-pub fn declares(adapter: &Adapter, need: &str) -> bool {
-    match need.split_once('.') {
-        Some(("capability", name)) => return adapter.capabilities.iter().any(|its| its == name),
-        Some(("figure", name)) => return FIGURES.contains(&name),
-        Some(("setting", name)) => return adapter.settings.contains_key(name),
-        Some(("operation", name)) => return adapter.operations.contains_key(name),
-        Some(("observation", name)) => return extract::declared(adapter, name),
-        Some(("policy", name)) => return adapter.policy.contains_key(name),
-        _ => {}
-    }
-    adapter.capabilities.iter().any(|its| its == need)
-        || FIGURES.contains(&need) && (need != "patience" || adapter.figures.patience.is_some())
-        || adapter.settings.contains_key(need)
-        || adapter.operations.contains_key(need)
-        || extract::declared(adapter, need)
-        || adapter
-            .facts
-            .contains_key(need.strip_prefix("facts.").unwrap_or(need))
 }
 
 /// `survivors` of `survivors`, `settles` of `each call.settles`.

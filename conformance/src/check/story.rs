@@ -156,6 +156,7 @@ fn event_line(what: &What) -> Option<(&'static str, String)> {
                 format!("{call} settled: {}", short(&answer.unwrap_or_default())),
             )
         }
+        What::Pushed { text, .. } => ("claims", format!("pushed: {}", short(text))),
         What::Stray { problem, line, .. } => ("claims", format!("{problem}: {}", short(line))),
         What::OrphanReaped { pid, code, signal } => {
             let how = signal

@@ -74,12 +74,20 @@ pub struct Subject {
     /// Adapter: one that the program carries, or a YAML file.
     #[arg(long, value_name = "NAME|FILE", default_value = "reference-delegator")]
     pub adapter: String,
+    /// Working copy of the subject's source, for an adapter that asks for one.
+    #[arg(long, value_name = "DIR")]
+    pub checkout: Option<PathBuf>,
+    /// Folder below which npm packages lie; default: $PI_CONFORM_PACKAGES, else a folder in the user's cache.
+    #[arg(long, value_name = "DIR")]
+    pub packages: Option<PathBuf>,
 }
 
 impl Default for Subject {
     fn default() -> Self {
         Self {
             adapter: "reference-delegator".to_owned(),
+            checkout: None,
+            packages: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::cli::session::{Live, Session};
 use crate::cli::{Bundled, Exit, Failure, select, suite};
 use crate::evidence::{Evidence, What};
 use crate::report::Event;
+use crate::runner::parts::packages_folder;
 use crate::runner::{self, INTERRUPTED, Keep, Progress, RunContext};
 use crate::scenario::Planned;
 use crate::verdict::{CheckVerdict, ScenarioVerdict, Verdict};
@@ -203,10 +204,20 @@ fn context(bundled: &Bundled, args: &Run, out: &Path) -> Result<RunContext, Fail
     let mut context = suite::context(bundled)?;
     context.bundles = Some(out.to_owned());
     context.keep_folders = args.keep;
+    context.packages = packages_folder(args.subject.packages.as_deref());
+    context.checkout.clone_from(&args.subject.checkout);
     let mut reproduce = String::from("pi-conform run '{name}'");
     let default = crate::cli::args::Subject::default();
     if args.subject.adapter != default.adapter {
         reproduce += &format!(" --adapter {}", quoted(&args.subject.adapter));
+    }
+    for (option, path) in [
+        ("--checkout", &args.subject.checkout),
+        ("--packages", &args.subject.packages),
+    ] {
+        if let Some(path) = path {
+            reproduce += &format!(" {option} {}", quoted(&path.to_string_lossy()));
+        }
     }
     for file in &args.which.files {
         reproduce += &format!(" --scenarios {}", quoted(&file.to_string_lossy()));

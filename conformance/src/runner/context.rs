@@ -15,6 +15,10 @@ pub struct RunContext {
     pub bundles: Option<PathBuf>,
     /// Keep the scenarios' folders (they are named in the bundles).
     pub keep_folders: bool,
+    /// Folder below which npm packages are looked for (see [`crate::runner::parts`]).
+    pub packages: PathBuf,
+    /// The checkout that an adapter may ask for.
+    pub checkout: Option<PathBuf>,
     /// Command line that runs one scenario again; its name is put in place of `{name}`.
     pub reproduce: String,
     /// Set when the run is to end early.
@@ -29,6 +33,8 @@ impl RunContext {
             bundled: "delegate".into(),
             bundles: None,
             keep_folders: false,
+            packages: super::parts::packages_folder(None),
+            checkout: None,
             reproduce: "pi-conform run '{name}'".into(),
             interrupt: Interrupt::default(),
         }

@@ -1,10 +1,10 @@
-//! What the runner needs of a subject, however it is talked to. MCP is the first way; a Pi extension in a real parent, or a plain
-//! command, are others: each turns these requests into its own, and its own messages into events.
+//! What the runner needs of a subject, however it is talked to: as an MCP server, as a Pi extension in a real parent, or as a plain
+//! command. Each turns these requests into its own, and its own messages into events.
 
 use serde_json::{Map, Value};
 
 /// A tool call that is to be made.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Outgoing {
     /// The call's name in the scenario.
     pub call: String,
@@ -34,6 +34,8 @@ pub trait Host: Send {
     fn request(&mut self, call: &str, id: u64, method: &str, params: Value);
     /// A parent-run event: `started`, `interrupted`, `settled`.
     fn parent(&mut self, event: &str, params: Value);
+    /// A barrier opens, for whatever of a child's script the host itself plays.
+    fn open(&mut self, _barrier: &str) {}
     /// Ends the session: no input comes any more.
     fn close(&mut self);
 }

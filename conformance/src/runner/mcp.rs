@@ -2,9 +2,7 @@
 //! junk between messages). Every message is held against the protocol's types, in both directions.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::process::{ChildStdin, ChildStdout};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
@@ -13,18 +11,14 @@ use rmcp::model::{
 use serde_json::{Map, Value, json};
 
 use super::host::{Host, Outgoing};
-use super::lines::{Line, Lines};
 use super::recorder::Recorder;
+use super::wire::{Listener, Wire};
 use crate::evidence::What;
 
 /// The version that is asked for; a subject may answer with an older one.
 const VERSION: &str = "2025-06-18";
 /// Pages of tools that are asked for at most.
 const MOST_PAGES: usize = 100;
-/// Bytes of a junk line that are kept.
-const STRAY_KEPT: usize = 4 << 10;
-/// Junk lines that are kept of one subject.
-const MOST_STRAYS: usize = 100;
 
 /// What an answer is for.
 #[derive(Debug, Clone)]
@@ -45,7 +39,7 @@ struct Shared {
     subject: String,
     recorder: Arc<Recorder>,
     asked: Mutex<HashMap<u64, (Asked, bool)>>,
-    out: Mutex<Option<Sender<Vec<u8>>>>,
+    wire: Arc<Wire>,
 }
 
 /// An MCP server as subject.
@@ -55,29 +49,26 @@ pub struct Mcp {
 }
 
 impl Mcp {
-    /// Talks to a subject through its standard input and output. Two threads do the waiting: one writes, since a
-    /// subject may not read, and one reads. Both end with the subject's streams.
+    /// Talks to a subject through its standard input and output.
     pub fn new(
         subject: &str,
         stdin: ChildStdin,
         stdout: ChildStdout,
         recorder: Arc<Recorder>,
     ) -> Self {
-        let (out, messages) = channel();
+        let (wire, lines) = Wire::new(subject, Arc::clone(&recorder));
         let shared = Arc::new(Shared {
             subject: subject.to_owned(),
             recorder,
             asked: Mutex::new(HashMap::new()),
-            out: Mutex::new(Some(out)),
+            wire: Arc::clone(&wire),
         });
-        std::thread::spawn({
-            let shared = Arc::clone(&shared);
-            move || shared.write(stdin, &messages)
-        });
-        std::thread::spawn({
-            let shared = Arc::clone(&shared);
-            move || shared.read(stdout)
-        });
+        wire.connect(
+            lines,
+            stdin,
+            stdout,
+            Arc::clone(&shared) as Arc<dyn Listener>,
+        );
         Self { shared }
     }
 }
@@ -135,7 +126,7 @@ impl Host for Mcp {
         }
         self.shared.expect(id, Asked::Raw(call.to_owned()));
         // Raw on purpose: what the types would refuse may be just what a scenario wants to say.
-        self.shared.put(&[message]);
+        self.shared.wire.send(&[message]);
     }
 
     fn parent(&mut self, event: &str, params: Value) {
@@ -145,13 +136,8 @@ impl Host for Mcp {
     }
 
     fn close(&mut self) {
-        self.shared.out().take();
+        self.shared.wire.close();
     }
-}
-
-/// Name under which the end of a subject's output is noted.
-pub fn output_of(subject: &str) -> String {
-    format!("{subject} output")
 }
 
 fn cancelled(id: u64) -> Value {
@@ -162,11 +148,44 @@ fn cancelled(id: u64) -> Value {
     })
 }
 
-impl Shared {
-    fn out(&self) -> std::sync::MutexGuard<'_, Option<Sender<Vec<u8>>>> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+impl Listener for Shared {
+    fn line(&self, line: &[u8]) -> Result<(), String> {
+        let message: Value =
+            serde_json::from_slice(line).map_err(|error| format!("not JSON ({error})"))?;
+        let typed = serde_json::from_value::<ServerJsonRpcMessage>(message.clone())
+            .map(|_| ())
+            .map_err(|error| format!("no valid message ({error})"));
+        let Value::Object(mut message) = message else {
+            return Err("not an object".to_owned());
+        };
+        let method = message
+            .get("method")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        match (method, message.remove("id")) {
+            (Some(method), Some(id)) => {
+                let params = message.remove("params").unwrap_or_default();
+                self.requested(&method, &id, params);
+                typed
+            }
+            (Some(method), None) => {
+                let params = message.remove("params").unwrap_or_default();
+                self.notified(&method, params)?;
+                typed
+            }
+            (None, Some(id)) => {
+                if self.answered(&id, message)? {
+                    typed
+                } else {
+                    Err("an answer to nothing".to_owned())
+                }
+            }
+            (None, None) => Err("neither a request nor an answer".to_owned()),
+        }
     }
+}
 
+impl Shared {
     fn asked(&self) -> std::sync::MutexGuard<'_, HashMap<u64, (Asked, bool)>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -191,100 +210,7 @@ impl Shared {
                     .fault(format!("the runner would send an invalid message: {error}"));
             }
         }
-        self.put(messages);
-    }
-
-    fn put(&self, messages: &[Value]) {
-        let mut bytes = Vec::new();
-        for message in messages {
-            bytes.extend_from_slice(message.to_string().as_bytes());
-            bytes.push(b'\n');
-        }
-        if let Some(out) = &*self.out() {
-            // The writer has ended when the subject closed its input: its silence is seen elsewhere.
-            let _ = out.send(bytes);
-        }
-    }
-
-    fn write(&self, mut stdin: ChildStdin, messages: &Receiver<Vec<u8>>) {
-        for bytes in messages {
-            if stdin.write_all(&bytes).is_err() {
-                return;
-            }
-        }
-        drop(stdin);
-        self.recorder.note(What::InputClosed {
-            subject: self.subject.clone(),
-        });
-    }
-
-    fn read(&self, stdout: ChildStdout) {
-        let mut strays = 0;
-        for line in Lines::new(stdout) {
-            let found = match line {
-                Line::Whole(bytes) => self.take(&bytes),
-                Line::TooLong { head, bytes } => Err((format!("a line of {bytes} bytes"), head)),
-                Line::Unfinished(bytes) => Err(("a last line without its end".to_owned(), bytes)),
-                Line::TooMuch => {
-                    self.recorder.lose(&self.subject);
-                    Err(("more output than anyone can want".to_owned(), Vec::new()))
-                }
-            };
-            if let Err((problem, bytes)) = found {
-                strays += 1;
-                if strays <= MOST_STRAYS {
-                    self.stray(problem, &bytes);
-                }
-            }
-        }
-        self.recorder.finish(&output_of(&self.subject));
-    }
-
-    fn stray(&self, problem: String, bytes: &[u8]) {
-        let kept = &bytes[..bytes.len().min(STRAY_KEPT)];
-        self.recorder.note(What::Stray {
-            subject: self.subject.clone(),
-            problem,
-            line: String::from_utf8_lossy(kept).into_owned(),
-        });
-    }
-
-    /// Takes one line; what is wrong with it is the error.
-    fn take(&self, bytes: &[u8]) -> Result<(), (String, Vec<u8>)> {
-        let wrong = |problem: String| (problem, bytes.to_vec());
-        let message: Value =
-            serde_json::from_slice(bytes).map_err(|error| wrong(format!("not JSON ({error})")))?;
-        let typed = serde_json::from_value::<ServerJsonRpcMessage>(message.clone())
-            .map(|_| ())
-            .map_err(|error| wrong(format!("no valid message ({error})")));
-        let Value::Object(mut message) = message else {
-            return Err(wrong("not an object".to_owned()));
-        };
-        let method = message
-            .get("method")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        match (method, message.remove("id")) {
-            (Some(method), Some(id)) => {
-                let params = message.remove("params").unwrap_or_default();
-                self.requested(&method, &id, params);
-                typed
-            }
-            (Some(method), None) => {
-                let params = message.remove("params").unwrap_or_default();
-                self.notified(&method, params).map_err(wrong)?;
-                typed
-            }
-            (None, Some(id)) => {
-                let known = self.answered(&id, message).map_err(wrong)?;
-                if known {
-                    typed
-                } else {
-                    Err(wrong("an answer to nothing".to_owned()))
-                }
-            }
-            (None, None) => Err(wrong("neither a request nor an answer".to_owned())),
-        }
+        self.wire.send(messages);
     }
 
     /// The subject asks the client. Only `ping` is anything that this client can do.
@@ -296,7 +222,7 @@ impl Shared {
                 json!({"code": -32601, "message": format!("this client has no `{method}`")});
             json!({"jsonrpc": "2.0", "id": id, "error": error})
         };
-        self.put(&[answer]);
+        self.wire.send(&[answer]);
         self.note_notification(method, params);
     }
 

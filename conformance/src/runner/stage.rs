@@ -10,7 +10,9 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::context::RunContext;
-use crate::adapter::{Adapter, Scope, TemplateError};
+use super::parts::{self, Missing};
+use super::pi;
+use crate::adapter::{Adapter, Scope, TemplateError, Transport};
 use crate::sandbox::{Root, Sandbox, lay_out, link};
 use crate::scenario::{ChildBinary, FileContent, Scenario};
 use crate::warden::Start;
@@ -35,6 +37,9 @@ pub enum StageError {
     /// The subject's program.
     #[error("cannot start the subject: {0}")]
     Command(String),
+    /// Something that it is made of.
+    #[error("cannot start the subject: {0}")]
+    Missing(#[from] Missing),
 }
 
 /// A scenario's folders with everything in place.
@@ -51,7 +56,14 @@ pub struct Stage {
     /// Where barriers are opened.
     barriers: Vec<PathBuf>,
     traps: Vec<PathBuf>,
+    /// The one copy of the executable.
+    executable: PathBuf,
+    /// What all scenarios of a run share on disk.
+    shared: PathBuf,
 }
+
+/// Word after which a command follows that is started anew for each call.
+pub const EACH_CALL: &str = "each-call";
 
 /// Exit code of a trap.
 const TRAPPED: i32 = 97;
@@ -80,7 +92,10 @@ impl Stage {
         link(&root.executable(), &subject).map_err(io(&subject))?;
         let programs = IndexMap::from([("delegate".to_owned(), text(&subject))]);
         folders.insert("self".to_owned(), text(&root.executable()));
-        let scope = Scope::new(adapter, &scenario.setup.settings, &folders, &programs);
+        let mut scope = Scope::new(adapter, &scenario.setup.settings, &folders, &programs);
+        for (name, part) in parts::find(adapter, &context.packages, context.checkout.as_deref())? {
+            scope = scope.with(&name, part);
+        }
         let mut stage = Self {
             sandbox,
             folders,
@@ -88,6 +103,8 @@ impl Stage {
             journals: Vec::new(),
             barriers: Vec::new(),
             traps: Vec::new(),
+            executable: root.executable(),
+            shared: root.folder().to_owned(),
         };
         let child = stage.children_paths(adapter, scenario)?.remove(0);
         stage.folders.insert("child".to_owned(), text(&child));
@@ -246,18 +263,21 @@ impl Stage {
     /// # Errors
     /// When a template is wrong, or the program is not there.
     pub fn start(&self, scenario: &Scenario, adapter: &Adapter) -> Result<Start, StageError> {
-        let mut argv = Vec::new();
-        for (at, template) in adapter.command.iter().enumerate() {
-            let word = self.scope.render(&format!("command[{at}]"), template)?;
-            if at == 0 || !word.is_empty() {
-                argv.push(word);
+        let mut env = Vec::new();
+        let mut argv = match adapter.transport {
+            Transport::Mcp => self.command(adapter)?,
+            Transport::Command if adapter.uses.serves => self.command(adapter)?,
+            Transport::Command => {
+                let mut argv = vec![text(&self.executable), EACH_CALL.to_owned()];
+                argv.extend(self.command(adapter)?);
+                argv
             }
-        }
-        argv[0] = program(&argv[0]).map_err(StageError::Command)?;
+            Transport::PiExtension => self.parent(adapter, &mut env)?,
+        };
         argv.extend(scenario.setup.args.iter().cloned());
         Ok(Start {
             argv,
-            env: self.environment(scenario, adapter)?,
+            env: self.environment(scenario, adapter, env)?,
             cwd: text(&self.sandbox.folder("work")),
             mark: uuid::Uuid::new_v4().to_string(),
             blocked: scenario.setup.blocked.iter().map(signal_name).collect(),
@@ -268,12 +288,90 @@ impl Stage {
         })
     }
 
-    /// A clean environment: what every program needs, then the adapter's, then the scenario's. An empty value of the
+    /// The adapter's command.
+    fn command(&self, adapter: &Adapter) -> Result<Vec<String>, StageError> {
+        let mut argv = self.words("command", &adapter.command)?;
+        if let Some(first) = argv.first_mut() {
+            *first = program(first).map_err(StageError::Command)?;
+        }
+        Ok(argv)
+    }
+
+    /// Templates as words; one that comes out empty is left out, unless it is the first.
+    fn words(&self, place: &str, templates: &[String]) -> Result<Vec<String>, StageError> {
+        let mut words = Vec::new();
+        for (at, template) in templates.iter().enumerate() {
+            let word = self.scope.render(&format!("{place}[{at}]"), template)?;
+            if at == 0 || !word.is_empty() {
+                words.push(word);
+            }
+        }
+        Ok(words)
+    }
+
+    /// A real Pi with the extension, its children led to fake-pi; and the variables that this needs.
+    fn parent(
+        &self,
+        adapter: &Adapter,
+        env: &mut Vec<(String, String)>,
+    ) -> Result<Vec<String>, StageError> {
+        let parent = self.real_parent()?;
+        let io = |source| StageError::Io {
+            what: "the parent Pi".to_owned(),
+            source,
+        };
+        let fake = PathBuf::from(&self.folders["child"]);
+        let entry = parent
+            .lay_out(
+                adapter.parent.interpose,
+                &self.sandbox.folder("parent"),
+                &fake,
+            )
+            .map_err(io)?;
+        // What Node and the loader of extensions compile is kept for the run: it depends on nothing that a scenario does.
+        let cache = self.shared.join("compiled");
+        fs::create_dir_all(&cache).map_err(io)?;
+        let loader = self.sandbox.folder("tmp").join(pi::LOADER_CACHE);
+        match std::os::unix::fs::symlink(&cache, &loader) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
+            _ => {}
+        }
+        env.push(("NODE_COMPILE_CACHE".to_owned(), text(&cache)));
+        env.extend(
+            [("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+        );
+        env.extend(entry.env);
+        let mut argv = vec![text(&parent.node), text(&entry.script)];
+        argv.extend(parent.flags().iter().map(|flag| (*flag).to_owned()));
+        for extension in self.words("parent.extensions", &adapter.parent.extensions)? {
+            argv.extend(["-e".to_owned(), extension]);
+        }
+        let default = vec!["--no-session".to_owned()];
+        let args = adapter.parent.args.as_ref().unwrap_or(&default);
+        argv.extend(self.words("parent.args", args)?);
+        Ok(argv)
+    }
+
+    /// The parent Pi that the adapter's packages give.
+    ///
+    /// # Errors
+    /// When one of the packages is not as npm leaves it.
+    pub fn real_parent(&self) -> Result<pi::Parent, StageError> {
+        let folder = |name: &str| self.scope.path(&format!("packages.{name}"));
+        pi::Parent::of(&folder("node"), &folder("pi")).map_err(|source| StageError::Io {
+            what: "the parent Pi".to_owned(),
+            source,
+        })
+    }
+
+    /// A clean environment: what every program needs, then the transport's, then the adapter's, then the scenario's. An empty value of the
     /// adapter's is left out.
     fn environment(
         &self,
         scenario: &Scenario,
         adapter: &Adapter,
+        transport: Vec<(String, String)>,
     ) -> Result<Vec<(String, String)>, StageError> {
         let mut env: IndexMap<String, String> = IndexMap::new();
         let mut set = |name: &str, value: String| env.insert(name.to_owned(), value);
@@ -286,6 +384,7 @@ impl Stage {
             set(name, text(&self.sandbox.folder(folder)));
         }
         set("LANG", "C.UTF-8".to_owned());
+        env.extend(transport);
         for (name, template) in &adapter.env {
             let value = self.scope.render(&format!("env.{name}"), template)?;
             if !value.is_empty() {

@@ -70,6 +70,9 @@ impl Story<'_> {
                     self.recorder
                         .fault(format!("cannot open the barrier `{barrier}`: {error}"));
                 }
+                for subject in self.subjects.values_mut() {
+                    subject.host.open(barrier);
+                }
             }
             Step::ListTools(named) => self.list_tools(&named.name, named.on.as_deref(), path),
             Step::Shutdown(OnSubject { on }) => {

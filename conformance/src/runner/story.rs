@@ -10,11 +10,12 @@ use super::context::RunContext;
 use super::host::Outgoing;
 use super::journals::Journals;
 use super::leftovers;
+use super::pi::Model;
 use super::recorder::Recorder;
 use super::stage::{Stage, StageError};
-use super::subject::Subject;
+use super::subject::{Subject, Talk};
 use super::task;
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Transport};
 use crate::clock::now_ns;
 use crate::evidence::{Event, Evidence, Header, What};
 use crate::sandbox::Root;
@@ -25,6 +26,10 @@ use crate::warden::{Order, Start};
 pub const FIRST: &str = "subject";
 /// How long a step waits for its fact when the adapter does not say.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a parent Pi may take to start when the adapter does not say.
+const PARENT_PATIENCE: Duration = Duration::from_secs(90);
+/// What a subject that declares no grace gets.
+const GRACE: Duration = Duration::from_secs(5);
 /// How much longer than its declared grace a subject may take to exit before the runner stops waiting.
 const EXIT_SLACK: Duration = Duration::from_secs(10);
 /// After the subject's end, what was already told to end gets this long to be gone.
@@ -211,17 +216,21 @@ impl Story<'_> {
                 return false;
             }
         };
-        if let Err(error) = self.launch(name, start) {
+        let talk = match self.talk() {
+            Ok(talk) => talk,
+            Err(error) => {
+                self.recorder.fault(error.to_string());
+                return false;
+            }
+        };
+        if let Err(error) = self.launch(name, start, talk) {
             self.recorder
                 .fault(format!("cannot start a warden: {error}"));
             return false;
         }
-        if !self.wait_for(
-            path,
-            &format!("{name}.starts"),
-            |story| story.recorder.fact(&format!("{name}.starts")).is_some(),
-            Some(name),
-        ) {
+        let fact = format!("{name}.starts");
+        let mut starts = |story: &mut Self| story.recorder.fact(&fact).is_some();
+        if !self.wait_longer(path, &fact, self.start_patience(), &mut starts, Some(name)) {
             return false;
         }
         if let Some(subject) = self.subjects.get_mut(name) {
@@ -231,11 +240,32 @@ impl Story<'_> {
         true
     }
 
-    fn launch(&mut self, name: &str, start: Start) -> std::io::Result<()> {
-        let transport = self.adapter.transport;
+    /// How the subject is talked to; with a parent Pi its model begins to serve.
+    fn talk(&self) -> Result<Talk, StageError> {
+        Ok(match self.adapter.transport {
+            Transport::Mcp => Talk::Mcp,
+            Transport::Command => Talk::Command,
+            Transport::PiExtension => {
+                let io = |source| StageError::Io {
+                    what: "the parent's model".to_owned(),
+                    source,
+                };
+                let model = Model::start(Vec::new()).map_err(io)?;
+                model
+                    .settle_in(&self.stage.sandbox.folder("agent"))
+                    .map_err(io)?;
+                Talk::Pi {
+                    parent: self.adapter.parent.clone(),
+                    tells_settled: self.stage.real_parent()?.tells_settled(),
+                    model,
+                }
+            }
+        })
+    }
+
+    fn launch(&mut self, name: &str, start: Start, talk: Talk) -> std::io::Result<()> {
         let recorder = Arc::clone(&self.recorder);
-        let mut subject =
-            Subject::start(name, &self.root.executable(), start, transport, recorder)?;
+        let mut subject = Subject::start(name, &self.root.executable(), start, talk, recorder)?;
         subject.host.greet();
         self.subjects.insert(name.to_owned(), subject);
         Ok(())
@@ -249,7 +279,19 @@ impl Story<'_> {
         mut holds: impl FnMut(&mut Self) -> bool,
         needs: Option<&str>,
     ) -> bool {
-        let until = Instant::now() + self.patience();
+        let patience = self.patience();
+        self.wait_longer(path, fact, patience, &mut holds, needs)
+    }
+
+    fn wait_longer(
+        &mut self,
+        path: &str,
+        fact: &str,
+        patience: Duration,
+        holds: &mut dyn FnMut(&mut Self) -> bool,
+        needs: Option<&str>,
+    ) -> bool {
+        let until = Instant::now() + patience;
         let mut lost_since = None;
         loop {
             if holds(self) {
@@ -276,6 +318,14 @@ impl Story<'_> {
             .figures
             .patience
             .map_or(PATIENCE, |span| span.0)
+    }
+
+    /// A parent Pi compiles its extensions first; that takes its time and says nothing about them.
+    fn start_patience(&self) -> Duration {
+        let parent = self.adapter.transport == Transport::PiExtension;
+        let given = self.adapter.parent.start_within.map(|span| span.0);
+        let longer = given.or(parent.then_some(PARENT_PATIENCE));
+        self.patience().max(longer.unwrap_or_default())
     }
 
     /// The run is to end.
@@ -433,7 +483,8 @@ impl Story<'_> {
                 subject.close();
             }
         }
-        let until = Instant::now() + self.adapter.figures.grace.0 + EXIT_SLACK;
+        let grace = self.adapter.figures.grace.map_or(GRACE, |span| span.0);
+        let until = Instant::now() + grace + EXIT_SLACK;
         for name in &names {
             let left = || names.iter().any(|name| !self.recorder.is_lost(name));
             while left() && Instant::now() < until && !self.context.interrupt.raised() {

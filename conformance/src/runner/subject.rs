@@ -9,10 +9,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::command::CommandHost;
 use super::host::Host;
-use super::mcp::{Mcp, output_of};
+use super::mcp::Mcp;
+use super::pi::{Model, PiHost};
 use super::recorder::Recorder;
-use crate::adapter::Transport;
+use super::wire::output_of;
+use crate::adapter::ParentPi;
 use crate::evidence::What;
 use crate::warden::{Order, Report, Start};
 
@@ -20,6 +23,23 @@ use crate::warden::{Order, Report, Start};
 const GOODBYE: Duration = Duration::from_secs(20);
 /// Longest time for the rest of the output to be read after that.
 const OUTPUT: Duration = Duration::from_secs(10);
+
+/// How a subject is talked to.
+pub enum Talk {
+    /// As an MCP server.
+    Mcp,
+    /// As a command.
+    Command,
+    /// As an extension in a real parent.
+    Pi {
+        /// What the adapter says about it.
+        parent: ParentPi,
+        /// The parent's line tells `agent_settled`.
+        tells_settled: bool,
+        /// Its model.
+        model: Model,
+    },
+}
 
 /// A subject that was started. Dropped early, its warden ends everything below it.
 pub struct Subject {
@@ -42,7 +62,7 @@ impl Subject {
         name: &str,
         executable: &Path,
         start: Start,
-        transport: Transport,
+        talk: Talk,
         recorder: Arc<Recorder>,
     ) -> std::io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
@@ -60,8 +80,18 @@ impl Subject {
             return Err(std::io::Error::other("the warden has no streams"));
         };
         let argv = start.argv.clone();
-        let host: Box<dyn Host> = match transport {
-            Transport::Mcp => Box::new(Mcp::new(name, stdin, stdout, Arc::clone(&recorder))),
+        let heard = Arc::clone(&recorder);
+        let host: Box<dyn Host> = match talk {
+            Talk::Mcp => Box::new(Mcp::new(name, stdin, stdout, heard)),
+            Talk::Command => Box::new(CommandHost::new(name, stdin, stdout, heard)),
+            Talk::Pi {
+                parent,
+                tells_settled,
+                model,
+            } => {
+                let host = PiHost::new(name, stdin, stdout, heard, parent, tells_settled, model);
+                Box::new(host)
+            }
         };
         let mut subject = Self {
             name: name.to_owned(),

@@ -248,28 +248,36 @@ fn template(text: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-/// The adapter's figures under the names that scenarios use: bytes and counts as numbers, times as `5000ms`.
+/// The figures under the names that scenarios use: bytes and counts as numbers, times as `5000ms`.
 fn figures(adapter: &Adapter) -> IndexMap<String, Value> {
-    let f = &adapter.figures;
-    [
-        ("grace", Value::from(f.grace.to_string())),
-        (
-            "post-exit-drain",
-            Value::from(f.post_exit_drain.to_string()),
-        ),
-        (
-            "post-answer-drain",
-            Value::from(f.post_answer_drain.to_string()),
-        ),
-        ("output-cap", Value::from(f.output_cap.0)),
-        ("extra-text", Value::from(f.extra_text.0)),
-        ("record-cap", Value::from(f.record_cap.0)),
-        ("stderr-cap", Value::from(f.stderr_cap.0)),
-        ("task-limit", Value::from(f.task_limit)),
-        ("model-limit", Value::from(f.model_limit)),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
+    let all = adapter.figures.all().into_iter();
+    all.map(|figure| (figure.name.to_owned(), figure.filling))
+        .collect()
+}
+
+/// Figures that a document's templates use and the adapter does not claim: what is made of them means nothing.
+pub fn unclaimed(document: &Value, adapter: &Adapter) -> Vec<&'static str> {
+    let text = document.to_string();
+    let missing = adapter
+        .figures
+        .all()
+        .into_iter()
+        .filter(|figure| figure.claimed.is_none() && figure.ceiling.is_none());
+    missing
+        .map(|figure| figure.name)
+        .filter(|name| uses(&text, name))
+        .collect()
+}
+
+fn uses(text: &str, name: &str) -> bool {
+    let mut rest = text;
+    while let Some((_, found, after)) = template(rest) {
+        if found == name {
+            return true;
+        }
+        rest = after;
+    }
+    false
 }
 
 #[cfg(test)]

@@ -169,10 +169,16 @@ pub fn expand(loaded: &Loaded, adapter: &Adapter) -> Result<Vec<Planned>, Box<Ya
     } = loaded;
     let axes = |error: AxesError| axes_error(file, text, &error);
     let points = axes::points(document, adapter).map_err(axes)?;
+    let unclaimed = axes::unclaimed(document, adapter);
+    let unclaimed: Vec<String> = unclaimed
+        .iter()
+        .map(|name| format!("figure.{name}"))
+        .collect();
     points
         .into_iter()
         .map(|point| {
-            let scenario: Scenario = typed(file, text, &point.fill(document).map_err(axes)?)?;
+            let mut scenario: Scenario = typed(file, text, &point.fill(document).map_err(axes)?)?;
+            scenario.needs.extend(unclaimed.clone());
             Ok(Planned {
                 name: format!("{}{}", scenario.scenario, point.suffix),
                 area: area.clone(),
@@ -239,37 +245,9 @@ fn explain(message: &str) -> (String, Option<String>, Option<String>) {
 }
 
 fn any_adapter() -> Adapter {
-    use fake_pi::act::{Size, Span};
-    let second = Span(std::time::Duration::from_secs(1));
     Adapter {
-        adapter: String::new(),
-        about: String::new(),
-        transport: crate::adapter::Transport::Mcp,
-        command: Vec::new(),
-        env: Default::default(),
-        child: Vec::new(),
-        child_mode: "rpc".into(),
-        files: Default::default(),
-        capabilities: Vec::new(),
-        systems: Vec::new(),
-        figures: crate::adapter::Figures {
-            grace: second,
-            post_exit_drain: second,
-            post_answer_drain: second,
-            output_cap: Size(1024),
-            extra_text: Size(1024),
-            record_cap: Size(1024),
-            stderr_cap: Size(1024),
-            task_limit: 1024,
-            model_limit: 1024,
-            patience: None,
-        },
-        policy: Default::default(),
-        settings: Default::default(),
         profiles: vec!["profile".into()],
-        operations: Default::default(),
-        observations: Default::default(),
-        facts: Default::default(),
+        ..Adapter::default()
     }
 }
 

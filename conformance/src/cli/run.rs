@@ -11,7 +11,7 @@ use crate::cli::{Bundled, Exit, Failure, select, suite};
 use crate::evidence::{Evidence, What};
 use crate::report::Event;
 use crate::runner::parts::packages_folder;
-use crate::runner::{self, INTERRUPTED, Keep, Progress, RunContext};
+use crate::runner::{self, INTERRUPTED, Keep, Progress, RunContext, StageError};
 use crate::scenario::Planned;
 use crate::verdict::{CheckVerdict, ScenarioVerdict, Verdict};
 
@@ -48,10 +48,13 @@ pub fn main(bundled: &Bundled, args: &Run) -> Result<Exit, Failure> {
     let context = context(bundled, args, out.path())?;
     // That a command cannot be started is a fault of the adapter's user: told once, not as a verdict on a subject.
     runner::check_command(&adapter, &context).map_err(|error| {
-        Failure::usage(format!(
-            "{error}; it is the `command` of the adapter `{}`",
-            adapter.adapter
-        ))
+        let name = &adapter.adapter;
+        Failure::usage(match error {
+            StageError::Missing(missing) => {
+                format!("the adapter `{name}` needs what is not there: {missing}")
+            }
+            error => format!("{error}; it is the `command` of the adapter `{name}`"),
+        })
     })?;
     suite::watch_interrupts(&context.interrupt);
     let jobs = args.jobs.map_or_else(runner::default_jobs, usize::from);

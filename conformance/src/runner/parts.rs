@@ -18,7 +18,7 @@ pub const PACKAGES: &str = "PI_CONFORM_PACKAGES";
 
 /// A part that is not there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} is not there; {cure}")]
+#[error("{what}; {cure}")]
 pub struct Missing {
     /// What.
     pub what: String,

@@ -38,7 +38,7 @@ pub enum StageError {
     #[error("cannot start the subject: {0}")]
     Command(String),
     /// Something that it is made of.
-    #[error("cannot start the subject: {0}")]
+    #[error("{0}")]
     Missing(#[from] Missing),
 }
 

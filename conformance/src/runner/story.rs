@@ -13,7 +13,7 @@ use super::leftovers;
 use super::pi::Model;
 use super::recorder::Recorder;
 use super::stage::{Stage, StageError};
-use super::subject::{Subject, Talk};
+use super::subject::{Subject, Talk, TalkPi};
 use super::task;
 use crate::adapter::{Adapter, Transport};
 use crate::clock::now_ns;
@@ -254,11 +254,11 @@ impl Story<'_> {
                 model
                     .settle_in(&self.stage.sandbox.folder("agent"))
                     .map_err(io)?;
-                Talk::Pi {
+                Talk::Pi(Box::new(TalkPi {
                     parent: self.adapter.parent.clone(),
                     tells_settled: self.stage.real_parent()?.tells_settled(),
                     model,
-                }
+                }))
             }
         })
     }

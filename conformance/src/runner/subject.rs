@@ -31,14 +31,17 @@ pub enum Talk {
     /// As a command.
     Command,
     /// As an extension in a real parent.
-    Pi {
-        /// What the adapter says about it.
-        parent: ParentPi,
-        /// The parent's line tells `agent_settled`.
-        tells_settled: bool,
-        /// Its model.
-        model: Model,
-    },
+    Pi(Box<TalkPi>),
+}
+
+/// What it takes to talk to a parent Pi.
+pub struct TalkPi {
+    /// What the adapter says about it.
+    pub parent: ParentPi,
+    /// The parent's line tells `agent_settled`.
+    pub tells_settled: bool,
+    /// Its model.
+    pub model: Model,
 }
 
 /// A subject that was started. Dropped early, its warden ends everything below it.
@@ -84,14 +87,7 @@ impl Subject {
         let host: Box<dyn Host> = match talk {
             Talk::Mcp => Box::new(Mcp::new(name, stdin, stdout, heard)),
             Talk::Command => Box::new(CommandHost::new(name, stdin, stdout, heard)),
-            Talk::Pi {
-                parent,
-                tells_settled,
-                model,
-            } => {
-                let host = PiHost::new(name, stdin, stdout, heard, parent, tells_settled, model);
-                Box::new(host)
-            }
+            Talk::Pi(talk) => Box::new(PiHost::new(name, stdin, stdout, heard, *talk)),
         };
         let mut subject = Self {
             name: name.to_owned(),

@@ -13,6 +13,7 @@ use crate::clock::now_ns;
 use crate::evidence::What;
 use crate::runner::host::{Host, Outgoing};
 use crate::runner::recorder::Recorder;
+use crate::runner::subject::TalkPi;
 use crate::runner::wire::{Listener, Wire};
 use crate::stub_provider::{Reply, StubProvider};
 
@@ -100,18 +101,16 @@ impl PiHost {
         stdin: ChildStdin,
         stdout: ChildStdout,
         recorder: Arc<Recorder>,
-        parent: ParentPi,
-        tells_settled: bool,
-        model: Model,
+        talk: TalkPi,
     ) -> Self {
         let (wire, lines) = Wire::new(subject, Arc::clone(&recorder));
         let shared = Arc::new(Shared {
             subject: subject.to_owned(),
             recorder,
-            session: Mutex::new(Session::new(tells_settled)),
+            session: Mutex::new(Session::new(talk.tells_settled)),
             wire: Arc::clone(&wire),
-            model,
-            parent,
+            model: talk.model,
+            parent: talk.parent,
             begun: Mutex::new(false),
             listings: Mutex::new(Vec::new()),
         });

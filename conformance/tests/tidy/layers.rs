@@ -314,6 +314,7 @@ const PRINTS: &[&str] = &[
     "reference/src/mcp", // the MCP wire
     "conformance/src/report",
     "conformance/src/cli",
+    "conformance/src/runner/command/each.rs", // a wire: it speaks to the runner
     "conformance/build.rs", // speaks to cargo
 ];
 

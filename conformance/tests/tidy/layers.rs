@@ -315,7 +315,7 @@ const PRINTS: &[&str] = &[
     "conformance/src/report",
     "conformance/src/cli",
     "conformance/src/runner/command/each.rs", // a wire: it speaks to the runner
-    "conformance/build.rs", // speaks to cargo
+    "conformance/build.rs",                   // speaks to cargo
 ];
 
 fn printing(tree: &Tree) -> Vec<Fault> {

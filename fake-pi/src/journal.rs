@@ -49,6 +49,10 @@ pub enum What {
         /// The word `kit-call-…` in it: which call of the runner this is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
+        /// The same for what begins with the runner's first mark, where something stands before it: a delegator may put a word of
+        /// its own there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        marked: Option<Digest>,
     },
     /// One record from standard input.
     Stdin {
@@ -149,6 +153,15 @@ pub struct Start {
     pub blocked: Vec<String>,
     /// Ignored signals, by name.
     pub ignored: Vec<String>,
+}
+
+/// A text by its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Digest {
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// SHA-256, hex.
+    pub sha256: String,
 }
 
 /// One open descriptor.

@@ -38,6 +38,30 @@ fn json_mode_begins_with_the_session_and_ends_by_itself() {
 }
 
 #[test]
+fn a_one_shot_child_ends_once_its_acts_are_done_whatever_pi_itself_would_do() {
+    for (acts, code, last) in [
+        (
+            "{written: {every: 3, do: [{answer: fine}]}}",
+            0,
+            "agent_settled",
+        ),
+        ("{answer: fine}, {exit: 3}", 3, "agent_settled"),
+        ("{answer: fine}, {record: {type: late}}", 0, "late"),
+    ] {
+        let place = Place::acts(acts);
+        let mut child = place.start(&["--mode", "json", "say it"]);
+        drop(child.0.stdin.take());
+        let output = child.output();
+        assert_eq!(child.wait().code(), Some(code), "{acts}");
+        assert_eq!(
+            types(&output).last().map(String::as_str),
+            Some(last),
+            "{acts}"
+        );
+    }
+}
+
+#[test]
 fn text_mode_prints_the_answer_alone() {
     let place = Place::acts("{answer: fine}");
     let mut child = place.start(&["-p"]);

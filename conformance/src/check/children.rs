@@ -92,7 +92,7 @@ pub fn one(world: &World<'_>, launch: &Launch<'_>, label: &str, look: &str) -> V
         "sid" => journal(Look::is(start.sid)),
         "task" | "task-bytes" | "task-sha256" | "via" => journal(task(launch, look)),
         "task-intact" => journal(task_intact(world, launch)),
-        "prompts" => journal(Look::is(commands(launch, "prompt"))),
+        "prompts" => journal(Look::is(prompts(launch))),
         "stdin-eof" => journal(Look::is(
             launch
                 .entries()
@@ -214,14 +214,29 @@ fn task(launch: &Launch<'_>, look: &str) -> Look {
 /// What the child read against what the runner sent: the same bytes by length and digest.
 fn task_intact(world: &World<'_>, launch: &Launch<'_>) -> Look {
     let read = launch.entries().find_map(|(_, what)| match what {
-        Wrote::Task { bytes, sha256, .. } => Some((sha256.as_str(), *bytes)),
+        Wrote::Task {
+            bytes,
+            sha256,
+            marked,
+            ..
+        } => {
+            let marked = marked.as_ref().map(|its| (its.sha256.as_str(), its.bytes));
+            Some([Some((sha256.as_str(), *bytes)), marked])
+        }
         _ => None,
     });
     match (read, world.call_of(launch)) {
         (None, _) => Look::Nothing("the child read no task".to_owned()),
         (_, None) => Look::Nothing("no call is known whose task it should be".to_owned()),
-        (Some(read), Some(call)) => Look::is(read == call.task),
+        (Some(read), Some(call)) => Look::is(read.contains(&Some(call.task))),
     }
+}
+
+/// How often a task was given: by commands, or once for all where the mode takes none.
+fn prompts(launch: &Launch<'_>) -> usize {
+    let one_shot = |what: &Wrote| matches!(what, Wrote::Task { via, .. } if via != "rpc");
+    let given = launch.entries().filter(|(_, what)| one_shot(what)).count();
+    given + commands(launch, "prompt")
 }
 
 fn commands(launch: &Launch<'_>, kind: &str) -> usize {

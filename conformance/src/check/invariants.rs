@@ -146,7 +146,9 @@ fn steps(world: &World<'_>) -> (Verdict, String) {
             _ => None,
         })
         .collect();
-    if faults.is_empty() {
+    // A scenario without children expects no start; one that comes all the same has nothing to play, and is the subject's doing.
+    let expected = !world.evidence.header.scenario.children.is_empty();
+    if faults.is_empty() || !expected {
         (Verdict::Pass, told(Witness::Runner, "all steps ran"))
     } else {
         (

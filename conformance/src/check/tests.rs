@@ -259,6 +259,7 @@ pub fn child(pid: i32, at: u64, word: &str) -> Vec<Entry> {
         bytes: 3,
         sha256: "abc".to_owned(),
         call: Some(word.to_owned()),
+        marked: None,
     };
     let line = |kind: &str| Wrote::Stdin {
         line: format!("{{\"type\":\"{kind}\"}}"),

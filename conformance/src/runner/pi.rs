@@ -9,11 +9,13 @@
 //! model.rs      what the model answers, what its requests show      ← pure
 //! parent.rs     the conversation with the parent
 //! session.rs    calls under way and what each event means            ← pure
+//! tolerant.rs   JSON as a parent writes it                           ← pure
 
 mod interpose;
 mod model;
 mod parent;
 mod session;
+mod tolerant;
 
 pub use interpose::{LOADER_CACHE, Parent};
 pub use parent::{Model, PiHost};

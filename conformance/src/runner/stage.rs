@@ -329,7 +329,7 @@ impl Stage {
             )
             .map_err(io)?;
         // What Node and the loader of extensions compile is kept for the run: it depends on nothing that a scenario does.
-        let cache = self.shared.join("compiled");
+        let cache = self.compiled();
         fs::create_dir_all(&cache).map_err(io)?;
         let loader = self.sandbox.folder("tmp").join(pi::LOADER_CACHE);
         match std::os::unix::fs::symlink(&cache, &loader) {
@@ -363,6 +363,17 @@ impl Stage {
             what: "the parent Pi".to_owned(),
             source,
         })
+    }
+
+    /// A file in the temporary folder that the runner itself put there.
+    pub fn is_ours(&self, path: &str) -> bool {
+        let link = self.sandbox.folder("tmp").join(path);
+        fs::read_link(link).is_ok_and(|target| target == self.compiled())
+    }
+
+    /// Where Node and the loader of extensions keep what they compiled, for the whole run.
+    fn compiled(&self) -> PathBuf {
+        self.shared.join("compiled")
     }
 
     /// A clean environment: what every program needs, then the transport's, then the adapter's, then the scenario's. An empty value of the

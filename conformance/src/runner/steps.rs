@@ -258,6 +258,10 @@ impl Story<'_> {
             });
             let steps: Vec<Step> = repeat.steps.iter().map(|step| numbered(step, n)).collect();
             self.steps_in(&steps, &format!("{path}.do"), &format!("#{n}"), &inner);
+            if self.in_vain > 0 {
+                // Each further round would wait as long again, and say the same.
+                return;
+            }
         }
     }
 

@@ -68,6 +68,8 @@ pub struct Story<'a> {
     pub(super) journals: Journals,
     pub(super) subjects: IndexMap<String, Subject>,
     pub(super) calls: IndexMap<String, Sent>,
+    /// Waits that ran out of patience.
+    pub(super) in_vain: usize,
     next: u64,
 }
 
@@ -95,6 +97,19 @@ pub fn run(
         folders: IndexMap::new(),
         reproduce: context.reproduce.replace("{name}", &planned.name),
     };
+    if crate::check::inapplicable(&planned.scenario, adapter).is_some() {
+        // The judge says why; nothing has to run for that.
+        let end = Event {
+            t_ns: begun,
+            what: What::End,
+        };
+        return Evidence {
+            header,
+            events: vec![end],
+            journals: Vec::new(),
+            stderr: IndexMap::new(),
+        };
+    }
     let prepared = prepare(planned, adapter, context, root, &mut header);
     let mut bundle_error = None;
     if let Some(folder) = &folder {
@@ -130,6 +145,7 @@ pub fn run(
                 journals: Journals::default(),
                 subjects: IndexMap::new(),
                 calls: IndexMap::new(),
+                in_vain: 0,
                 next: 0,
             };
             // A fault of ours must neither end the other scenarios nor leave this one's processes: dropping the story does that.
@@ -307,6 +323,7 @@ impl Story<'_> {
                     path: path.to_owned(),
                     fact: fact.to_owned(),
                 });
+                self.in_vain += 1;
                 return false;
             }
             self.recorder.wait(LOOK);
@@ -513,9 +530,9 @@ impl Story<'_> {
             processes: self.recorder.survivors(),
         });
         let sandbox = &self.stage.sandbox;
-        self.recorder.note(What::Leftovers {
-            files: leftovers::with_modes(&sandbox.folder("tmp")),
-        });
+        let mut files = leftovers::with_modes(&sandbox.folder("tmp"));
+        files.retain(|path, _| !self.stage.is_ours(path));
+        self.recorder.note(What::Leftovers { files });
         self.recorder.note(What::WorkFiles {
             files: leftovers::work_files(sandbox.run()),
         });

@@ -170,7 +170,11 @@ impl Player {
             self.stage
                 .tell_locked(&mut state, Input::Line(prompt.as_bytes()));
         }
+        let ending = state.ending.take();
         drop(state);
+        if let Some(ending) = ending {
+            return self.end(ending);
+        }
         self.stage.wait(None, |_| None::<()>).map(|_| ())
     }
 

@@ -15,7 +15,7 @@ use crate::args::Args;
 use crate::descendant;
 use crate::journal::{Journal, What};
 use crate::out::Out;
-use crate::pi::{Ending, Input, Output, Session, TimerId, ToolCall, js};
+use crate::pi::{Ending, Input, Mode, Output, Session, TimerId, ToolCall, js};
 use crate::reply::{Changes, Known};
 
 /// How long the end of input waits for records that are still in the queue.
@@ -87,6 +87,8 @@ pub struct State {
     pub wants_prompt: bool,
     /// The acts are over, or hang: Pi takes what comes.
     pub idle: bool,
+    /// A one-shot Pi is done, and ends once the acts are: they may still have something else in mind.
+    pub ending: Option<Ending>,
     /// Standard input came to its end.
     pub eof: bool,
     /// Standard input is not to be read.
@@ -235,6 +237,11 @@ impl Stage {
                 }
                 Output::Disarm(timer) => {
                     state.timers.remove(&timer);
+                }
+                Output::Exit(ending)
+                    if !quick && !state.idle && self.given.args.mode != Mode::Rpc =>
+                {
+                    state.ending = Some(ending);
                 }
                 Output::Exit(ending) => {
                     self.leave(ending, if quick { Duration::ZERO } else { LAST_WORDS })

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::choose::{self, Facts};
 use super::stage::{Catches, Stage, State, wall_ms};
 use crate::act::Flavour;
-use crate::journal::{What, bounded};
+use crate::journal::{Digest, What, bounded};
 use crate::pi::{Ending, Ids, Input, Mode, Model, Options, Session, ToolSpec, js};
 
 /// The hash of a text as it stands in journals.
@@ -20,6 +20,15 @@ pub fn sha256(text: &str) -> String {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
+}
+
+/// What begins with the first mark, where something stands before it.
+fn marked(task: &str) -> Option<&str> {
+    let at = ["kit-child-", "kit-call-"]
+        .iter()
+        .filter_map(|mark| task.find(mark))
+        .min()?;
+    (at > 0).then(|| &task[at..])
 }
 
 /// The task is known: it is journalled, and may tell which child this is.
@@ -32,6 +41,10 @@ pub fn task_known(stage: &Stage, state: &mut State, via: &str, task: &str) {
         bytes: task.len() as u64,
         sha256: hash.clone(),
         call: call.clone(),
+        marked: marked(task).map(|text| Digest {
+            bytes: text.len() as u64,
+            sha256: sha256(text),
+        }),
     });
     if state.taken == 0 {
         state.known.task = task.to_owned();

@@ -131,10 +131,17 @@ fn text(content: &Value) -> String {
     }
 }
 
+/// Tools that a parent Pi has of its own: they are nobody's delegation.
+const PARENTS_OWN: [&str; 7] = ["read", "bash", "edit", "write", "grep", "find", "ls"];
+
 fn tools(body: &Value) -> Value {
     let tools = body["tools"].as_array().into_iter().flatten();
-    let listed = tools.map(|tool| {
-        let function = &tool["function"];
+    let functions = tools.map(|tool| &tool["function"]);
+    let extensions = functions.filter(|function| {
+        let name = function["name"].as_str().unwrap_or_default();
+        !PARENTS_OWN.contains(&name)
+    });
+    let listed = extensions.map(|function| {
         json!({
             "name": function["name"], "description": function["description"], "inputSchema": function["parameters"],
         })

@@ -8,6 +8,7 @@ use tokio::runtime::Runtime;
 
 use super::model;
 use super::session::{Effect, GREETING, Session};
+use super::tolerant;
 use crate::adapter::ParentPi;
 use crate::clock::now_ns;
 use crate::evidence::What;
@@ -161,10 +162,9 @@ impl Host for PiHost {
 
     fn list_tools(&mut self, name: &str, id: u64) {
         lock(&self.shared.listings).push(name.to_owned());
-        // What is on offer shows in the next request of the model, which answers this prompt with a plain sentence.
-        let message = model::prompt(id);
-        self.shared
-            .send(json!({"id": format!("kit-listing-{id}"), "type": "prompt", "message": message}));
+        // What is on offer shows in the request of the model that this run makes.
+        let effects = lock(&self.shared.session).look(id);
+        self.shared.carry_out(effects);
     }
 
     fn request(&mut self, call: &str, _id: u64, _method: &str, _params: Value) {
@@ -196,8 +196,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Listener for Shared {
     fn line(&self, line: &[u8]) -> Result<(), String> {
         let now = now_ns();
-        let event: Value =
-            serde_json::from_slice(line).map_err(|error| format!("not JSON ({error})"))?;
+        let event = tolerant::value(line).map_err(|error| format!("not JSON ({error})"))?;
         let Value::Object(event) = event else {
             return Err("not an object".to_owned());
         };
@@ -245,9 +244,9 @@ impl Shared {
             match effect {
                 Effect::Send(message) => self.send(message),
                 Effect::Begin(call) => {
-                    let first = !std::mem::replace(&mut *lock(&self.begun), true);
-                    let script =
-                        model::script(Some(&call), &self.parent, first, &self.model.children);
+                    let first = call.is_some() && !std::mem::replace(&mut *lock(&self.begun), true);
+                    let children = &self.model.children;
+                    let script = model::script(call.as_ref(), &self.parent, first, children);
                     self.model.stub.replace(script);
                 }
                 Effect::Settled {

@@ -20,8 +20,8 @@ use crate::runner::host::Outgoing;
 pub enum Effect {
     /// Say this to the parent.
     Send(Value),
-    /// The model's next answer belongs to this call; then prompt the parent.
-    Begin(Outgoing),
+    /// The model's next answer belongs to this call; to none, when only its tools are to be seen.
+    Begin(Option<Outgoing>),
     /// A call has settled, at this time.
     Settled {
         /// Its name.
@@ -51,9 +51,11 @@ pub enum Effect {
     Ready(Value),
 }
 
+/// A run of the parent: for a call, or only to see what its model is offered.
 #[derive(Debug, Clone, PartialEq)]
 struct Running {
-    call: Outgoing,
+    id: u64,
+    call: Option<Outgoing>,
     started: bool,
     ended: Option<(u64, Value)>,
     told: bool,
@@ -62,7 +64,7 @@ struct Running {
 /// The session.
 #[derive(Debug, Default)]
 pub struct Session {
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<(u64, Option<Outgoing>)>,
     running: Option<Running>,
     /// The parent's line tells `agent_settled`.
     settles: bool,
@@ -82,7 +84,13 @@ impl Session {
 
     /// A call is to be made.
     pub fn call(&mut self, call: Outgoing) -> Vec<Effect> {
-        self.queue.push_back(call);
+        self.queue.push_back((call.id, Some(call)));
+        self.next()
+    }
+
+    /// The model is to be asked once, so that its tools can be seen.
+    pub fn look(&mut self, id: u64) -> Vec<Effect> {
+        self.queue.push_back((id, None));
         self.next()
     }
 
@@ -90,17 +98,18 @@ impl Session {
         if self.running.is_some() {
             return Vec::new();
         }
-        let Some(call) = self.queue.pop_front() else {
+        let Some((id, call)) = self.queue.pop_front() else {
             return Vec::new();
         };
         self.running = Some(Running {
+            id,
             call: call.clone(),
             started: false,
             ended: None,
             told: false,
         });
-        let message = model::prompt(call.id);
-        let prompt = json!({"id": prompt_id(call.id), "type": "prompt", "message": message});
+        let message = model::prompt(id);
+        let prompt = json!({"id": prompt_id(id), "type": "prompt", "message": message});
         vec![Effect::Begin(call), Effect::Send(prompt)]
     }
 
@@ -109,7 +118,7 @@ impl Session {
         let Some(running) = &mut self.running else {
             return Vec::new();
         };
-        let id = model::tool_call(running.call.id);
+        let id = model::tool_call(running.id);
         match results.iter().find(|(its, _)| *its == id) {
             Some((_, text)) => running.tell(Some(text)),
             None => Vec::new(),
@@ -133,7 +142,7 @@ impl Session {
             }
             "tool_execution_update" => match self.running_of(event) {
                 Some(running) => vec![Effect::Update {
-                    call: running.call.call.clone(),
+                    call: running.name(),
                     params: json!({"partialResult": field("partialResult")}),
                 }],
                 None => Vec::new(),
@@ -151,7 +160,7 @@ impl Session {
                     }
                     // A second end of the same call is evidence against the subject.
                     Some(running) => vec![Effect::Settled {
-                        call: running.call.call.clone(),
+                        call: running.name(),
                         t_ns,
                         result: Some(result),
                         error: None,
@@ -186,22 +195,17 @@ impl Session {
             let data = event.get("data").cloned().unwrap_or_default();
             return vec![Effect::Ready(data)];
         }
-        match &mut self.running {
-            Some(running) if !ok && id == prompt_id(running.call.id) && !running.told => {
-                let error = event.get("error").cloned().unwrap_or_default();
-                let settled = Effect::Settled {
-                    call: running.call.call.clone(),
-                    t_ns,
-                    result: None,
-                    error: Some(json!({"message": "the parent refused its prompt", "data": error})),
-                };
-                self.running = None;
-                let mut effects = vec![settled];
-                effects.extend(self.next());
-                effects
-            }
-            _ => Vec::new(),
+        let Some(running) = &self.running else {
+            return Vec::new();
+        };
+        if ok || id != prompt_id(running.id) || running.told {
+            return Vec::new();
         }
+        let error = event.get("error").cloned().unwrap_or_default();
+        let mut effects = running.failed(t_ns, "the parent refused its prompt", error);
+        self.running = None;
+        effects.extend(self.next());
+        effects
     }
 
     /// The parent's run is over.
@@ -211,14 +215,8 @@ impl Session {
         };
         let mut effects = running.tell(None);
         if !running.told && !running.started {
-            effects.push(Effect::Settled {
-                call: running.call.call.clone(),
-                t_ns,
-                result: None,
-                error: Some(
-                    json!({"message": "the parent's run was over before the tool was called"}),
-                ),
-            });
+            let why = "the parent's run was over before the tool was called";
+            effects.extend(running.failed(t_ns, why, Value::Null));
         }
         effects.extend(self.next());
         effects
@@ -228,13 +226,28 @@ impl Session {
         let id = event.get("toolCallId").and_then(Value::as_str)?;
         // Some model APIs append to an id what the parent splits off again; the number is enough.
         let id = model::call_of(id.split('|').next()?)?;
-        self.running
-            .as_mut()
-            .filter(|running| running.call.id == id)
+        self.running.as_mut().filter(|running| running.id == id)
     }
 }
 
 impl Running {
+    fn name(&self) -> String {
+        self.call
+            .as_ref()
+            .map_or_else(String::new, |call| call.call.clone())
+    }
+
+    /// A call that has no result, and why.
+    fn failed(&self, t_ns: u64, why: &str, data: Value) -> Vec<Effect> {
+        let settled = self.call.as_ref().map(|call| Effect::Settled {
+            call: call.call.clone(),
+            t_ns,
+            result: None,
+            error: Some(json!({"message": why, "data": data})),
+        });
+        settled.into_iter().collect()
+    }
+
     /// Tells the result, once. `seen` is what the model saw in its place, where that differs from what the tool returned.
     fn tell(&mut self, seen: Option<&str>) -> Vec<Effect> {
         let Some((t_ns, result)) = self.ended.clone().filter(|_| !self.told) else {
@@ -248,7 +261,7 @@ impl Running {
             result["seen"] = seen.into();
         }
         vec![Effect::Settled {
-            call: self.call.call.clone(),
+            call: self.name(),
             t_ns,
             result: Some(result),
             error: None,
@@ -344,7 +357,22 @@ mod tests {
         hear(&mut session, 2, end("kit_1", "x"));
         let effects = hear(&mut session, 3, json!({"type": "agent_settled"}));
         assert_eq!(settled(&effects), [("call-1", 2)]);
-        assert!(matches!(&effects[1], Effect::Begin(call) if call.id == 2));
+        assert!(matches!(&effects[1], Effect::Begin(Some(call)) if call.id == 2));
+    }
+
+    #[test]
+    fn a_look_at_the_tools_is_a_run_of_its_own() {
+        let mut session = Session::new(true);
+        assert!(matches!(
+            &session.look(1)[..],
+            [Effect::Begin(None), Effect::Send(_)]
+        ));
+        assert_eq!(session.call(outgoing(2)), []);
+        let effects = hear(&mut session, 3, json!({"type": "agent_settled"}));
+        assert!(matches!(
+            &effects[..],
+            [Effect::Begin(Some(_)), Effect::Send(_)]
+        ));
     }
 
     #[test]

@@ -9,10 +9,12 @@
 //! ```text
 //! script.rs  the format, which reply a request takes, the steps of a reply   ← pure
 //! wire.rs    steps in the two formats' words                                 ← pure
+//! child.rs   a fake child's script as far as a model can play it  ← pure
 //! http.rs    HTTP/1.1 as far as a model client speaks it
 //! serve.rs   one connection: request, reply, steps
 //! ```
 
+pub mod child;
 mod http;
 mod script;
 mod serve;

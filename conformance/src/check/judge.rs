@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::adapter::Adapter;
-use crate::check::applies::{declares, inapplicable};
+use crate::check::applies::{declares, inapplicable, out_of_sight};
 use crate::check::expr::Scope;
 use crate::check::matcher::{self, Context, Outcome};
 use crate::check::paths::{Path, Root, parse_other};
@@ -183,6 +183,11 @@ fn one(world: &World<'_>, scope: &Scope, index: usize, check: &Check) -> CheckVe
             return verdict;
         }
     };
+    if let Some(why) = out_of_sight(&path, &expect.0, adapter, scenario) {
+        verdict.verdict = Verdict::NotApplicable;
+        verdict.seen = why;
+        return verdict;
+    }
     (verdict.verdict, verdict.seen) = hold(world, scope, &path, expect);
     if verdict.verdict == Verdict::Fail
         && let Some((name, choice, accepted)) = accepted(check, adapter)

@@ -138,6 +138,16 @@ impl Recorder {
         self.lock().facts.get(fact).copied()
     }
 
+    /// Facts that hold from now on and are no events of their own.
+    pub fn happened(&self, facts: &[String]) {
+        let mut state = self.lock();
+        for fact in facts {
+            state.facts.entry(fact.clone()).or_insert_with(now_ns);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
     /// Waits until something was noted, at most this long. May return early.
     pub fn wait(&self, at_most: Duration) {
         let state = self.lock();

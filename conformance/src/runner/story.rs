@@ -15,7 +15,7 @@ use super::recorder::Recorder;
 use super::stage::{Stage, StageError};
 use super::subject::{Subject, Talk, TalkPi};
 use super::task;
-use crate::adapter::{Adapter, Transport};
+use crate::adapter::{Adapter, ChildMode, Transport};
 use crate::clock::now_ns;
 use crate::evidence::{Event, Evidence, Header, What};
 use crate::sandbox::Root;
@@ -266,7 +266,9 @@ impl Story<'_> {
                     what: "the parent's model".to_owned(),
                     source,
                 };
-                let model = Model::start(Vec::new()).map_err(io)?;
+                let inside = self.adapter.child_mode == ChildMode::InProcess;
+                let children = self.scenario.children.iter().filter(|_| inside);
+                let model = Model::start(children).map_err(io)?;
                 model
                     .settle_in(&self.stage.sandbox.folder("agent"))
                     .map_err(io)?;

@@ -3,6 +3,7 @@
 use std::process::{ChildStdin, ChildStdout};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fake_pi::act::Child;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -16,7 +17,7 @@ use crate::runner::host::{Host, Outgoing};
 use crate::runner::recorder::Recorder;
 use crate::runner::subject::TalkPi;
 use crate::runner::wire::{Listener, Wire};
-use crate::stub_provider::{Reply, StubProvider};
+use crate::stub_provider::{Reply, StubProvider, child};
 
 /// The model of a parent, served on loopback.
 pub struct Model {
@@ -24,14 +25,31 @@ pub struct Model {
     runtime: Option<Runtime>,
     stub: StubProvider,
     children: Vec<Reply>,
+    /// Marks of children inside the parent, each with what has happened once a request carries it.
+    reaches: Vec<(String, Vec<String>)>,
 }
 
 impl Model {
-    /// Starts to serve. `children` are replies for sessions that live inside the parent.
+    /// Starts to serve. `children` are those that live inside the parent, whose model it is too.
     ///
     /// # Errors
     /// When there is no port or no thread.
-    pub fn start(children: Vec<Reply>) -> std::io::Result<Self> {
+    pub fn start<'a>(
+        inside: impl Iterator<Item = (&'a String, &'a Child)>,
+    ) -> std::io::Result<Self> {
+        let mut children = Vec::new();
+        let mut reaches = Vec::new();
+        for (name, child) in inside {
+            // One that a model cannot play makes the scenario inapplicable; none comes here.
+            children.extend(child::replies(name, child).unwrap_or_default());
+            let points = child::reaches(child).into_iter();
+            let points = points.map(|point| format!("{name}.reached.{point}"));
+            let facts = [format!("{name}.started"), format!("{name}.task")];
+            reaches.push((
+                format!("kit-child-{name} "),
+                facts.into_iter().chain(points).collect(),
+            ));
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -42,6 +60,7 @@ impl Model {
             runtime: Some(runtime),
             stub,
             children,
+            reaches,
         })
     }
 
@@ -225,6 +244,12 @@ impl Shared {
     fn asked(&self, body: &Value, roles: &[crate::stub_provider::Role], last_user: &str) {
         let learned = model::learn(body, roles, last_user);
         if !learned.parents {
+            let said = body["messages"].to_string();
+            for (mark, facts) in &self.model.reaches {
+                if said.contains(mark) {
+                    self.recorder.happened(facts);
+                }
+            }
             return;
         }
         for name in lock(&self.listings).drain(..) {

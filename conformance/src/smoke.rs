@@ -190,7 +190,7 @@ impl<'a> Seen<'a> {
 
     /// The adapter's word for its children's mode.
     fn child_mode(&self) -> String {
-        let word = serde_json::to_value(&self.adapter.child_mode).unwrap_or_default();
+        let word = serde_json::to_value(self.adapter.child_mode).unwrap_or_default();
         word.as_str().unwrap_or_default().to_owned()
     }
 

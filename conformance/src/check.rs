@@ -21,6 +21,7 @@ mod invariants;
 mod judge;
 pub mod matcher;
 pub mod paths;
+pub mod picture;
 pub mod sight;
 pub mod story;
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod embedded;
 mod invariants;
 mod kernel;
 mod language;
+mod picture;
 mod times;
 
 use fake_pi::journal::{Descriptor, Entry, Start, What as Wrote};

@@ -104,7 +104,8 @@ pub struct Run {
     /// So many scenarios at once; default by the number of cores.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: Option<u16>,
-    /// Report in this format, to standard output or to a file: human, json, junit. May be given several times.
+    /// Report in this format, to standard output or to a file: human, json, junit, tap,
+    /// github, markdown, badge, html. May be given several times.
     #[arg(long, value_name = "FORMAT[:FILE]")]
     pub format: Vec<Output>,
     /// Known failures of the subject.
@@ -261,7 +262,7 @@ pub struct Mutants {
     /// So many scenarios at once.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: Option<u16>,
-    /// As with `run`; junit has no form for a matrix.
+    /// As with `run`; human, json, markdown and badge have a form for a matrix.
     #[arg(long, value_name = "FORMAT[:FILE]")]
     pub format: Vec<Output>,
     /// Scenario files or folders in place of those that the program carries.

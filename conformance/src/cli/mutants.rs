@@ -34,15 +34,7 @@ pub fn main(bundled: &Bundled, args: &Mutants) -> Result<Exit, Failure> {
     if args.list {
         return list(args, &chosen);
     }
-    if args
-        .format
-        .iter()
-        .any(|output| output.format == Format::Junit)
-    {
-        return Err(Failure::usage(
-            "junit has no form for a matrix; there are human and json",
-        ));
-    }
+    session::matrix_has_form(&args.format)?;
     if chosen.is_empty() {
         anstream::eprintln!("pi-conform: nothing was selected");
         return Ok(Exit::NothingSelected);

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::baseline::{Baseline, Unmatched};
 use crate::catalogue::Catalogue;
 use crate::check;
+use crate::check::picture::Picture;
 use crate::cli::{Exit, Failure};
 use crate::evidence::Evidence;
 use crate::report::events::{FORMAT, Totals};
@@ -132,6 +133,22 @@ impl<'c> Session<'c> {
     }
 }
 
+/// A kill matrix has no form in some formats.
+///
+/// # Errors
+/// When one of those is asked for.
+pub fn matrix_has_form(outputs: &[Output]) -> Result<(), Failure> {
+    let without = |output: &&Output| !output.format.tells_a_matrix();
+    match outputs.iter().find(without) {
+        None => Ok(()),
+        Some(output) => Err(Failure::usage(format!(
+            "{} has no form for a matrix; there are {}",
+            output.format.word(),
+            report::format_words(Format::tells_a_matrix)
+        ))),
+    }
+}
+
 /// Whether there is something to wait for, so that progress is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Live {
@@ -226,6 +243,9 @@ fn finished(
         } else {
             Vec::new()
         },
+        picture: (verdict.verdict > Verdict::NotApplicable)
+            .then(|| Picture::of(evidence))
+            .filter(|picture| picture.end_ns > 0),
         bundle,
         reproduce: header.reproduce.clone(),
     }

@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::check::picture::Picture;
 use crate::verdict::{CheckVerdict, Verdict};
 
 /// Number of this format.
@@ -102,6 +103,9 @@ pub struct Finished {
     /// What happened, in one order of time; only when it is not a pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<String>,
+    /// The same as a picture: lanes, bars and marks; only when it is not a pass and something was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<Picture>,
     /// Where the evidence lies, if it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<String>,
@@ -149,6 +153,56 @@ impl Summary {
             Verdict::HarnessError => &mut self.harness_error,
         };
         *field += 1;
+    }
+
+    /// How many have a verdict.
+    pub fn of(&self, verdict: Verdict) -> usize {
+        match verdict {
+            Verdict::Pass => self.pass,
+            Verdict::Fail => self.fail,
+            Verdict::Differs => self.differs,
+            Verdict::KnownFailure => self.known_failure,
+            Verdict::Stale => self.stale,
+            Verdict::NotApplicable => self.not_applicable,
+            Verdict::NoEvidence => self.no_evidence,
+            Verdict::Inconclusive => self.inconclusive,
+            Verdict::HarnessError => self.harness_error,
+        }
+    }
+
+    /// Selected scenarios that have no verdict.
+    pub fn not_run(&self) -> usize {
+        self.selected.saturating_sub(self.judged())
+    }
+
+    /// Scenarios of which it is not known whether they are as they must be.
+    pub fn open(&self) -> usize {
+        self.no_evidence + self.inconclusive + self.not_run()
+    }
+
+    /// Nothing is wrong and nothing open, with so many `unmatched` entries of the baseline.
+    pub fn is_as_expected(&self, unmatched: usize) -> bool {
+        let wrong = self.fail + self.stale + self.harness_error + unmatched;
+        wrong + self.open() == 0 && self.not_applicable < self.selected
+    }
+
+    /// What the numbers mean, with so many `unmatched` entries of the baseline.
+    pub fn conclusion(&self, unmatched: usize) -> &'static str {
+        if self.harness_error > 0 {
+            "the harness failed, so nothing is said about those scenarios"
+        } else if self.fail + self.stale + unmatched > 0 {
+            "not all is as it must be"
+        } else if self.no_evidence + self.inconclusive > 0 {
+            "incomplete: some scenarios could not be judged"
+        } else if self.not_run() > 0 {
+            "incomplete: the run was ended before its time"
+        } else if self.selected == 0 {
+            "nothing was selected"
+        } else if self.not_applicable == self.selected {
+            "nothing was judged: no selected scenario applies to this subject"
+        } else {
+            "all as expected"
+        }
     }
 
     /// Scenarios that have a verdict.

@@ -144,7 +144,8 @@ impl<W: Write> Human<W> {
         for finished in std::mem::take(&mut self.bad) {
             self.in_full(&finished)?;
         }
-        for (entry, problem) in std::mem::take(&mut self.unmatched) {
+        let unmatched = std::mem::take(&mut self.unmatched);
+        for (entry, problem) in &unmatched {
             let style = style(Verdict::Fail);
             writeln!(
                 self.out,
@@ -181,8 +182,8 @@ impl<W: Write> Human<W> {
             summary.selected, self.subject
         )?;
         writeln!(self.out, "{}", told.join(", "))?;
-        writeln!(self.out, "{}", conclusion(summary))?;
-        let not_run = summary.selected.saturating_sub(summary.judged());
+        writeln!(self.out, "{}", summary.conclusion(unmatched.len()))?;
+        let not_run = summary.not_run();
         if not_run > 0 {
             writeln!(self.out, "{not_run} of {} did not run", summary.selected)?;
         }
@@ -242,25 +243,6 @@ impl<W: Write> Human<W> {
             summary.sound_accused.len()
         )?;
         self.out.flush()
-    }
-}
-
-/// The last line: what the numbers mean.
-fn conclusion(summary: &Summary) -> &'static str {
-    if summary.harness_error > 0 {
-        "the harness failed, so nothing is said about those scenarios"
-    } else if summary.fail + summary.stale > 0 {
-        "not all is as it must be"
-    } else if summary.no_evidence + summary.inconclusive > 0 {
-        "incomplete: some scenarios could not be judged"
-    } else if summary.judged() < summary.selected {
-        "incomplete: the run was ended before its time"
-    } else if summary.selected == 0 {
-        "nothing was selected"
-    } else if summary.not_applicable == summary.selected {
-        "nothing was judged: no selected scenario applies to this subject"
-    } else {
-        "all as expected"
     }
 }
 

@@ -1,5 +1,7 @@
 //! The same run in every format, as snapshots.
 
+mod formats;
+
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
@@ -92,6 +94,7 @@ fn finished(name: &str, verdict: Verdict, checks: Vec<CheckVerdict>) -> Event {
         } else {
             Vec::new()
         },
+        picture: None,
         bundle: full.then(|| format!("/evidence/{name}")),
         reproduce: format!("pi-conform run '{name}'"),
     }))
@@ -313,7 +316,7 @@ fn outputs_are_a_format_and_perhaps_a_file() {
     );
     assert_eq!(
         output("jsn").unwrap_err(),
-        "`jsn` is no format; there are human, json and junit; nearest is `json`"
+        "`jsn` is no format; there are human, json, junit, tap, github, markdown, badge and html; nearest is `json`"
     );
     assert_eq!(
         output("json:").unwrap_err(),

@@ -4,19 +4,23 @@
 
 mod args;
 mod author_args;
+mod compare;
 mod coverage;
 mod exit;
 mod judge;
 mod lint;
 mod list;
 mod marks;
+mod merge;
 mod mutants;
+mod report_args;
 mod run;
 mod schema;
 mod select;
 mod session;
 mod smoke;
 mod suite;
+mod told;
 mod why;
 
 use std::ffi::OsString;
@@ -116,6 +120,9 @@ fn dispatch(bundled: &Bundled, args: Args) -> Result<Exit, Failure> {
         Command::Lint(args) => lint::main(&args),
         Command::Schema(args) => schema::main(&args),
         Command::Judge(args) => judge::main(&args),
+        Command::Report(args) => judge::report(&args),
+        Command::Compare(args) => compare::main(&args),
+        Command::Merge(args) => merge::main(&args),
         Command::Mutants(args) => mutants::main(bundled, &args),
         Command::Smoke(args) => smoke::main(bundled, &args),
         Command::Completions(args) => {

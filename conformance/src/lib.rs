@@ -7,6 +7,7 @@ pub mod catalogue;
 pub mod check;
 pub mod cli;
 pub mod clock;
+pub mod compare;
 pub mod coverage;
 pub mod evidence;
 pub mod kill_matrix;

@@ -106,7 +106,14 @@ fn help_and_version_are_no_errors() {
 #[test]
 fn every_schema_is_a_json_schema() {
     for of in [
-        "script", "journal", "scenario", "adapter", "bundle", "evidence", "event",
+        "script",
+        "journal",
+        "scenario",
+        "adapter",
+        "bundle",
+        "evidence",
+        "event",
+        "comparison",
     ] {
         let schema: Value =
             serde_json::from_str(&stdout(pi_conform(&["schema", of]).code(0))).unwrap();

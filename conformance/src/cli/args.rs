@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use super::author_args::Smoke;
+use super::report_args::{Compare, Merge, Report};
 use crate::report::Output;
 
 /// Runs YAML scenarios against a Pi delegator, watches it with three witnesses, judges, reports.
@@ -43,6 +44,12 @@ pub enum Command {
     Schema(Schema),
     /// Judge bundles again, without running anything.
     Judge(Judge),
+    /// Make reports, in any format, of a run that is over.
+    Report(Report),
+    /// Compare two runs: newly failing first.
+    Compare(Compare),
+    /// Make one run of several that were parts of it.
+    Merge(Merge),
     /// Run the broken delegators: who catches whom.
     Mutants(Mutants),
     /// Look whether an adapter is right, apart from the delegator.
@@ -228,6 +235,8 @@ pub enum SchemaOf {
     Evidence,
     /// A line of `run --format json`.
     Event,
+    /// The object of `compare --format json`.
+    Comparison,
 }
 
 /// `judge`.

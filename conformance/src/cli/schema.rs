@@ -15,6 +15,7 @@ pub fn main(args: &Schema) -> Result<Exit, Failure> {
         SchemaOf::Bundle => schema_for!(crate::evidence::Header),
         SchemaOf::Evidence => schema_for!(crate::evidence::Event),
         SchemaOf::Event => schema_for!(crate::report::Event),
+        SchemaOf::Comparison => schema_for!(crate::compare::Comparison),
     };
     let mut text = serde_json::to_string_pretty(&schema).map_err(Failure::harness)?;
     text.push('\n');

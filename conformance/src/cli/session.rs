@@ -37,7 +37,18 @@ impl<'c> Session<'c> {
         verbose: bool,
         live: Live,
     ) -> Result<Self, Failure> {
-        let reports = open_reports(outputs, verbose, live)?;
+        Self::new(catalogue, open_reports(outputs, verbose, live)?, baseline)
+    }
+
+    /// Reads the baseline; the reports are open already.
+    ///
+    /// # Errors
+    /// When the baseline cannot be used.
+    pub fn new(
+        catalogue: &'c Catalogue,
+        reports: Reports,
+        baseline: Option<&Path>,
+    ) -> Result<Self, Failure> {
         let baseline = match baseline {
             None => Baseline::default(),
             Some(path) => {
@@ -126,9 +137,18 @@ impl<'c> Session<'c> {
         }
         let summary = self.summary;
         self.tell(&Event::Summary(Totals::Run(summary)));
+        self.close()?;
+        Ok(Exit::of(&summary, unmatched.len()))
+    }
+
+    /// Nothing more is told.
+    ///
+    /// # Errors
+    /// When an output could not be written.
+    pub fn close(self) -> Result<(), Failure> {
         match self.failure {
             Some(failure) if !failure.message.is_empty() => Err(failure),
-            _ => Ok(Exit::of(&summary, unmatched.len())),
+            _ => Ok(()),
         }
     }
 }
@@ -158,8 +178,8 @@ pub enum Live {
     No,
 }
 
-/// Reporters for the outputs; human on standard output when none is asked for. With them goes progress on standard
-/// error: a bar on a terminal, else plain lines.
+/// Reporters for the outputs; human on standard output when none is asked for. While there is something to wait for,
+/// progress goes to standard error: a bar on a terminal, else plain lines.
 ///
 /// # Errors
 /// When a file cannot be made, or two outputs go to standard output.
@@ -182,13 +202,13 @@ pub fn open_reports(outputs: &[Output], verbose: bool, live: Live) -> Result<Rep
         });
     }
     let mut reports = Reports::default();
-    match Progress::on_terminal() {
-        Some(bar) => reports.0.push(Box::new(bar)),
-        // With `--verbose` every scenario has a line anyway.
-        None if live == Live::Yes && !verbose => {
-            reports.0.push(Box::new(Plain::new(io::stderr())));
+    if live == Live::Yes {
+        match Progress::on_terminal() {
+            Some(bar) => reports.0.push(Box::new(bar)),
+            // With `--verbose` every scenario has a line anyway.
+            None if !verbose => reports.0.push(Box::new(Plain::new(io::stderr()))),
+            None => {}
         }
-        None => {}
     }
     for output in &outputs {
         reports

@@ -223,8 +223,9 @@ fn name(svg: &mut Svg, place: &Place<'_>) {
     let lane = place.lane;
     let indent = f64::from(lane.depth.min(5)) * 12.0;
     let pid = lane.pid.map_or(String::new(), |pid| format!("{pid}"));
-    let room = LEFT - 14.0 - indent - rows::width(&pid) - 6.0;
-    let shown = rows::fit(&lane.name, room);
+    let room = LEFT - 22.0 - indent - rows::width(&pid);
+    // Names are a little larger and bold.
+    let shown = rows::fit(&lane.name, room / 1.2);
     let baseline = place.middle + 4.0;
     let whole = match lane.of {
         LaneOf::Runner => "the runner: the steps of the scenario".to_owned(),

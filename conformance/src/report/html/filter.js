@@ -21,7 +21,9 @@
       list.classList.toggle('off', left === 0);
       if (wanted.length > 0 && left > 0) list.open = true;
     }
-    const shown = items.filter((item) => item.node.checkVisibility?.() || item.node.closest('[data-list]:not(.off)') && !item.node.classList.contains('off'));
+    const shown = items.filter(
+      ({ node }) => !node.classList.contains('off') && getComputedStyle(node.closest('[data-verdict]')).display !== 'none',
+    );
     said.textContent = shown.length + ' of ' + items.length + ' shown';
   };
   for (const node of find('.scripted')) node.hidden = false;

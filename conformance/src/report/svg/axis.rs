@@ -9,7 +9,7 @@ const APART: f64 = 76.0;
 /// Most breaks.
 const BREAKS: usize = 5;
 /// A time without events is cut short when it takes this part of what is left, or more.
-const PART: f64 = 0.22;
+const PART: f64 = 0.3;
 
 /// From time to place.
 pub struct Axis {
@@ -122,7 +122,7 @@ impl Axis {
     }
 }
 
-/// Every time at which something is drawn.
+/// Every time at which something happened. A stall is none: it says that nothing did.
 fn times(picture: &Picture) -> Vec<u64> {
     let mut times = vec![0, picture.end_ns];
     for lane in &picture.lanes {
@@ -134,9 +134,6 @@ fn times(picture: &Picture) -> Vec<u64> {
         if let Some(bar) = &lane.bar {
             times.extend([bar.from_ns, bar.to_ns]);
         }
-    }
-    for stall in &picture.stalls {
-        times.extend([stall.from_ns, stall.to_ns]);
     }
     times.retain(|t| *t <= picture.end_ns);
     times

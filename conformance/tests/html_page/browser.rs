@@ -39,7 +39,7 @@ impl Browser {
     }
 
     /// The page as it is drawn.
-    pub fn screenshot(&self, page: &Page, scheme: Scheme, width: u32) -> Image {
+    pub fn screenshot(&self, page: &Page, scheme: Scheme, width: u32, scripts: bool) -> Image {
         let file = page.path("shot.png");
         let scheme = match scheme {
             Scheme::Light => 1,
@@ -49,7 +49,7 @@ impl Browser {
             page,
             &[
                 format!("--window-size={width},1800"),
-                format!("--blink-settings=preferredColorScheme={scheme}"),
+                format!("--blink-settings=preferredColorScheme={scheme},scriptEnabled={scripts}"),
                 format!("--screenshot={}", file.display()),
             ],
         );
@@ -57,14 +57,8 @@ impl Browser {
     }
 
     /// The page's elements once it is loaded.
-    pub fn dom(&self, page: &Page, scripts: bool) -> String {
-        self.run(
-            page,
-            &[
-                format!("--blink-settings=scriptEnabled={scripts}"),
-                "--dump-dom".to_owned(),
-            ],
-        )
+    pub fn dom(&self, page: &Page) -> String {
+        self.run(page, &["--dump-dom".to_owned()])
     }
 
     fn run(&self, page: &Page, options: &[String]) -> String {

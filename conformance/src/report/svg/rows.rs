@@ -50,6 +50,9 @@ pub fn fit(text: &str, room: f64) -> String {
     shown
 }
 
+/// Marks that are nearer than this share one line to their labels, which then stand in the order of time.
+const TOGETHER: f64 = 3.5;
+
 /// Puts labels into rows; `wanted` are places and texts from left to right. Gives the labels, and how many rows they take.
 ///
 /// From right to left each takes the first row in which it ends before what is there begins. So the line from a mark down
@@ -58,22 +61,26 @@ pub fn place(wanted: &[(f64, &str)], least: f64, most: f64) -> (Vec<Label>, usiz
     let mut begins = [f64::INFINITY; ROWS];
     let mut labels = Vec::with_capacity(wanted.len());
     let mut used = 0;
-    for (x, text) in wanted.iter().rev() {
-        let text = fit(text, LONGEST);
-        let wide = width(&text);
-        // At the right edge it stands on the other side.
-        let left = x + 4.0 + wide > most && x - 4.0 - wide > least;
-        let (begin, end) = if left {
-            (x - 4.0 - wide, *x)
-        } else {
-            (*x, x + 4.0 + wide)
-        };
-        let row = begins.iter().position(|begins| end + GAP <= *begins);
-        if let Some(row) = row {
-            begins[row] = begin;
-            used = used.max(row + 1);
+    for group in wanted.chunk_by(|one, next| next.0 - one.0 < TOGETHER).rev() {
+        let mut placed = Vec::with_capacity(group.len());
+        for (x, text) in group {
+            let text = fit(text, LONGEST);
+            let wide = width(&text);
+            // At the right edge it stands on the other side.
+            let left = x + 4.0 + wide > most && x - 4.0 - wide > least;
+            let (begin, end) = if left {
+                (x - 4.0 - wide, *x)
+            } else {
+                (*x, x + 4.0 + wide)
+            };
+            let row = begins.iter().position(|begins| end + GAP <= *begins);
+            if let Some(row) = row {
+                begins[row] = begin;
+                used = used.max(row + 1);
+            }
+            placed.push(Label { text, row, left });
         }
-        labels.push(Label { text, row, left });
+        labels.extend(placed.into_iter().rev());
     }
     labels.reverse();
     (labels, used)

@@ -39,7 +39,7 @@ impl Browser {
     }
 
     /// The page as it is drawn.
-    pub fn screenshot(&self, page: &Page, scheme: Scheme, width: u32, scripts: bool) -> Image {
+    pub fn screenshot(&self, page: &Page, scheme: Scheme, width: u32) -> Image {
         let file = page.path("shot.png");
         let scheme = match scheme {
             Scheme::Light => 1,
@@ -49,7 +49,7 @@ impl Browser {
             page,
             &[
                 format!("--window-size={width},1800"),
-                format!("--blink-settings=preferredColorScheme={scheme},scriptEnabled={scripts}"),
+                format!("--blink-settings=preferredColorScheme={scheme}"),
                 format!("--screenshot={}", file.display()),
             ],
         );

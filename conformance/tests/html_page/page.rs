@@ -22,6 +22,15 @@ impl Page {
         page
     }
 
+    /// Changes the page's script, so that it is another than the page's policy names.
+    pub fn spoil_its_script(&self) {
+        let file = self.path("report.html");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let spoilt = text.replace("<script>", "<script>0;");
+        assert_ne!(text, spoilt);
+        std::fs::write(file, spoilt).unwrap();
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }

@@ -7,7 +7,7 @@ mod schema;
 mod template;
 
 pub use figures::{Figure, Figures};
-pub use load::{AdapterError, bundled_names, load, parse};
+pub use load::{AdapterError, bundled_names, load, parse, parse_at};
 pub use schema::*;
 pub use template::{Scope, TemplateError};
 

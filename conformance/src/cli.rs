@@ -3,10 +3,13 @@
 //! Messages and reports are all that this program prints: reports on standard output, everything else on standard error.
 
 mod args;
+mod attach;
 mod author_args;
 mod compare;
 mod coverage;
+mod doctor;
 mod exit;
+mod init;
 mod judge;
 mod lint;
 mod list;
@@ -124,6 +127,9 @@ fn dispatch(bundled: &Bundled, args: Args) -> Result<Exit, Failure> {
         Command::Compare(args) => compare::main(&args),
         Command::Merge(args) => merge::main(&args),
         Command::Mutants(args) => mutants::main(bundled, &args),
+        Command::Init(args) => init::main(bundled, &args),
+        Command::Doctor(args) => doctor::main(bundled, &args),
+        Command::Attach(args) => attach::main(bundled, &args),
         Command::Smoke(args) => smoke::main(bundled, &args),
         Command::Completions(args) => {
             let mut out = Vec::new();

@@ -9,6 +9,8 @@ pub mod cli;
 pub mod clock;
 pub mod compare;
 pub mod coverage;
+pub mod doctor;
+pub mod draft;
 pub mod evidence;
 pub mod kill_matrix;
 pub mod proc;

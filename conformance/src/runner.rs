@@ -1,7 +1,9 @@
 //! From a planned scenario to its evidence.
 
+pub mod attach;
 mod canary;
 mod command;
+mod compose;
 mod context;
 mod host;
 mod journals;

@@ -14,15 +14,15 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Transport};
 use crate::check::world::World;
 use crate::evidence::{Evidence, What};
 use crate::runner::{self, RunContext};
-use crate::scenario::Planned;
+use crate::scenario::{Planned, Scenario, Step};
 use crate::yaml::{self, YamlError};
 
 pub use arguments::schema_of;
-pub use observations::{LIKELY, Likely, likely, written};
+pub use observations::{LIKELY, Likely, by_mark, likely, written};
 
 /// What the child that answers says.
 pub const ANSWER: &str = "the smoke child has answered";
@@ -190,8 +190,7 @@ impl<'a> Seen<'a> {
 
     /// The adapter's word for its children's mode.
     fn child_mode(&self) -> String {
-        let word = serde_json::to_value(self.adapter.child_mode).unwrap_or_default();
-        word.as_str().unwrap_or_default().to_owned()
+        self.adapter.child_mode.word().to_owned()
     }
 
     /// Its children are processes, and no sessions inside the parent.
@@ -242,7 +241,11 @@ pub fn run(
 ) -> Result<Evidence, Box<YamlError>> {
     let mut adapter = adapter.clone();
     adapter.figures.patience = Some(Span(patience));
-    let scenario = yaml::parse("smoke.yaml", include_str!("smoke/scenario.yaml"))?;
+    let mut scenario: Scenario = yaml::parse("smoke.yaml", include_str!("smoke/scenario.yaml"))?;
+    if !lists_tools(&adapter) {
+        let lists = |step: &Step| matches!(step, Step::ListTools(_));
+        scenario.steps.retain(|step| !lists(step));
+    }
     let planned = Planned {
         name: "smoke".to_owned(),
         area: "smoke".to_owned(),
@@ -251,6 +254,11 @@ pub fn run(
         scenario,
     };
     Ok(runner::run(&planned, &adapter, context))
+}
+
+/// A subject of this transport can say which tools it has.
+fn lists_tools(adapter: &Adapter) -> bool {
+    adapter.transport != Transport::Command
 }
 
 /// What the evidence of [`run`] says about the adapter, one finding a probe.

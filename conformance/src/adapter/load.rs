@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 use miette::Diagnostic;
+use serde_json::Value;
 
 use super::{Adapter, meaning};
 use crate::yaml::{self, YamlError};
@@ -75,7 +76,21 @@ pub fn load(name_or_file: &str) -> Result<Adapter, AdapterError> {
         path: name_or_file.into(),
         source,
     })?;
-    parse(name_or_file, &text)
+    parse_at(name_or_file, &text)
+}
+
+/// Reads the text of a file, which need not be there yet: `{{ here }}` in it is the file's folder.
+///
+/// # Errors
+/// When it is not right.
+pub fn parse_at(file: &str, text: &str) -> Result<Adapter, AdapterError> {
+    let whole = std::path::absolute(file).map_err(|source| AdapterError::Io {
+        path: file.into(),
+        source,
+    })?;
+    let folder = whole.parent().unwrap_or(Path::new("/"));
+    let adapter: Adapter = yaml::parse(file, text)?;
+    checked(file, text, at_home(adapter, &folder.to_string_lossy()))
 }
 
 /// Reads an adapter's text; `file` is its name for people.
@@ -83,7 +98,32 @@ pub fn load(name_or_file: &str) -> Result<Adapter, AdapterError> {
 /// # Errors
 /// When it is not right.
 pub fn parse(file: &str, text: &str) -> Result<Adapter, AdapterError> {
-    let adapter: Adapter = yaml::parse(file, text)?;
+    checked(file, text, yaml::parse(file, text)?)
+}
+
+/// Puts the file's folder in place of `{{ here }}`, so that the adapter needs its file no longer.
+fn at_home(adapter: Adapter, folder: &str) -> Adapter {
+    let Ok(mut value) = serde_json::to_value(&adapter) else {
+        return adapter;
+    };
+    settle(&mut value, folder);
+    serde_json::from_value(value).unwrap_or(adapter)
+}
+
+fn settle(value: &mut Value, folder: &str) {
+    match value {
+        Value::String(text) if text.contains("here") => {
+            for written in ["{{ here }}", "{{here}}"] {
+                *text = text.replace(written, folder);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| settle(item, folder)),
+        Value::Object(map) => map.values_mut().for_each(|value| settle(value, folder)),
+        _ => {}
+    }
+}
+
+fn checked(file: &str, text: &str, adapter: Adapter) -> Result<Adapter, AdapterError> {
     meaning::look(&adapter).map_err(|fault| {
         let at = yaml::find(text, &fault.path, fault.word.as_deref());
         Box::new(YamlError::at(file, text, fault.message, fault.help, at))

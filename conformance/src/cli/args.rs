@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use super::author_args::Smoke;
+use super::author_args::{Attach, Doctor, Init, Smoke};
 use super::report_args::{Compare, Merge, Report};
 use crate::report::Output;
 
@@ -52,8 +52,14 @@ pub enum Command {
     Merge(Merge),
     /// Run the broken delegators: who catches whom.
     Mutants(Mutants),
+    /// Write a first adapter for a delegator, from what it says of itself.
+    Init(Init),
+    /// Say what a run needs of this machine: what is there, what is missing, what brings it.
+    Doctor(Doctor),
     /// Look whether an adapter is right, apart from the delegator.
     Smoke(Smoke),
+    /// Lay a scenario out for a subject that is started by hand, under a debugger say.
+    Attach(Attach),
     /// Print a completion script for a shell.
     Completions(Completions),
 }

@@ -10,7 +10,6 @@ use crate::cli::session::{Live, Session};
 use crate::cli::{Bundled, Exit, Failure, select, suite};
 use crate::evidence::{Evidence, What};
 use crate::report::Event;
-use crate::runner::parts::packages_folder;
 use crate::runner::{self, INTERRUPTED, Keep, Progress, RunContext, StageError};
 use crate::scenario::Planned;
 use crate::verdict::{CheckVerdict, ScenarioVerdict, Verdict};
@@ -204,11 +203,9 @@ fn was_cut_short(evidence: &Evidence) -> bool {
 }
 
 fn context(bundled: &Bundled, args: &Run, out: &Path) -> Result<RunContext, Failure> {
-    let mut context = suite::context(bundled)?;
+    let mut context = suite::context_of(bundled, &args.subject)?;
     context.bundles = Some(out.to_owned());
     context.keep_folders = args.keep;
-    context.packages = packages_folder(args.subject.packages.as_deref());
-    context.checkout.clone_from(&args.subject.checkout);
     let mut reproduce = String::from("pi-conform run '{name}'");
     let default = crate::cli::args::Subject::default();
     if args.subject.adapter != default.adapter {

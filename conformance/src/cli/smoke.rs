@@ -15,7 +15,7 @@ use crate::smoke::{self, Finding, Outcome};
 /// Runs the command.
 pub fn main(bundled: &Bundled, args: &Smoke) -> Result<Exit, Failure> {
     let adapter = suite::adapter(&args.subject.adapter)?;
-    let context = suite::context(bundled)?;
+    let context = suite::context_of(bundled, &args.subject)?;
     suite::watch_interrupts(&context.interrupt);
     let began = Instant::now();
     let (_, findings) = probe(&adapter, &context, args.patience.0)?;

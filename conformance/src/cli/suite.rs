@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use crate::adapter::{self, Adapter};
+use crate::cli::args::Subject;
 use crate::cli::{Bundled, Failure};
+use crate::runner::parts::packages_folder;
 use crate::runner::{Interrupt, RunContext};
 use crate::scenario::{self, Loaded, Planned};
 
@@ -13,6 +15,14 @@ use crate::scenario::{self, Loaded, Planned};
 /// When there is none, or it is not right; the message shows the place and the nearest right word.
 pub fn adapter(name: &str) -> Result<Adapter, Failure> {
     adapter::load(name).map_err(diagnostic)
+}
+
+/// An adapter out of the text of a file that may not be there yet.
+///
+/// # Errors
+/// When it is not right.
+pub fn adapter_text(file: &str, text: &str) -> Result<Adapter, Failure> {
+    adapter::parse_at(file, text).map_err(diagnostic)
 }
 
 /// All adapters that the program carries.
@@ -62,6 +72,17 @@ pub fn context(bundled: &Bundled) -> Result<RunContext, Failure> {
     if let Some(sound) = bundled.subjects.iter().find(|subject| subject.sound) {
         context.bundled.clone_from(&sound.name);
     }
+    Ok(context)
+}
+
+/// The context of a run on a subject that the options name.
+///
+/// # Errors
+/// As [`context`].
+pub fn context_of(bundled: &Bundled, subject: &Subject) -> Result<RunContext, Failure> {
+    let mut context = context(bundled)?;
+    context.packages = packages_folder(subject.packages.as_deref());
+    context.checkout.clone_from(&subject.checkout);
     Ok(context)
 }
 

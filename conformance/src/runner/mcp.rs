@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::process::{ChildStdin, ChildStdout};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
@@ -56,20 +57,22 @@ impl Mcp {
         stdout: ChildStdout,
         recorder: Arc<Recorder>,
     ) -> Self {
+        let (host, lines) = Self::unconnected(subject, recorder);
+        let listener = Arc::clone(&host.shared) as Arc<dyn Listener>;
+        host.shared.wire.connect(lines, stdin, stdout, listener);
+        host
+    }
+
+    /// Talks to nobody: what would be sent is there to be read.
+    pub fn unconnected(subject: &str, recorder: Arc<Recorder>) -> (Self, Receiver<Vec<u8>>) {
         let (wire, lines) = Wire::new(subject, Arc::clone(&recorder));
         let shared = Arc::new(Shared {
             subject: subject.to_owned(),
             recorder,
+            wire,
             asked: Mutex::new(HashMap::new()),
-            wire: Arc::clone(&wire),
         });
-        wire.connect(
-            lines,
-            stdin,
-            stdout,
-            Arc::clone(&shared) as Arc<dyn Listener>,
-        );
-        Self { shared }
+        (Self { shared }, lines)
     }
 }
 

@@ -99,7 +99,10 @@ pub fn find(
 }
 
 /// The folder of one package.
-fn package(text: &str, folder: &Path) -> Result<PathBuf, Missing> {
+///
+/// # Errors
+/// When it is not there, or is not written as packages are.
+pub fn package(text: &str, folder: &Path) -> Result<PathBuf, Missing> {
     let Some(package) = Package::parse(text) else {
         return Err(Missing {
             what: format!("the package `{text}`"),

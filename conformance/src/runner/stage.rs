@@ -240,15 +240,20 @@ impl Stage {
         Ok(())
     }
 
+    /// Files that open a barrier.
+    pub fn barrier_files(&self, barrier: &str) -> Vec<PathBuf> {
+        let folders = self.barriers.iter();
+        folders.map(|folder| folder.join(barrier)).collect()
+    }
+
     /// Opens a barrier.
     ///
     /// # Errors
     /// When it cannot be made.
     pub fn open(&self, barrier: &str) -> io::Result<()> {
-        for folder in &self.barriers {
-            fs::write(folder.join(barrier), "")?;
-        }
-        Ok(())
+        self.barrier_files(barrier)
+            .into_iter()
+            .try_for_each(|file| fs::write(file, ""))
     }
 
     /// Closes a barrier, for the next round of a repetition.

@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 
 use super::canary::Canary;
+use super::compose;
 use super::context::RunContext;
-use super::host::Outgoing;
 use super::journals::Journals;
 use super::leftovers;
 use super::pi::Model;
 use super::recorder::Recorder;
 use super::stage::{Stage, StageError};
 use super::subject::{Subject, Talk, TalkPi};
-use super::task;
 use crate::adapter::{Adapter, ChildMode, Transport};
 use crate::clock::now_ns;
 use crate::evidence::{Event, Evidence, Header, What};
@@ -361,63 +360,14 @@ impl Story<'_> {
     pub(super) fn send(&mut self, spawn: &Spawn, name: String) -> bool {
         let subject = spawn.on.clone().unwrap_or_else(|| FIRST.to_owned());
         let id = self.next_id();
-        let word = format!("kit-call-{id}");
-        let Some(operation) = self.adapter.operations.get("spawn") else {
-            self.recorder.fault("the adapter has no operation `spawn`");
-            return false;
-        };
-        let task = task::text(spawn, &word);
-        let model = match task::model(spawn) {
-            Ok(model) => model,
+        let word = compose::word(id);
+        let composed = compose::call(self.adapter, &self.stage.scope, spawn, &name, id);
+        let (outgoing, sent) = match composed {
+            Ok(composed) => composed,
             Err(message) => {
                 self.recorder.fault(message);
                 return false;
             }
-        };
-        let profile = spawn
-            .profile
-            .clone()
-            .or_else(|| self.adapter.profiles.first().cloned());
-        let scope = self
-            .stage
-            .scope
-            .clone()
-            .with("task", task.clone().into())
-            .with("profile", profile.into())
-            .with("cwd", spawn.cwd.clone().into())
-            .with("model", model);
-        let mut arguments = match scope.arguments(operation) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                self.recorder.fault(error.to_string());
-                return false;
-            }
-        };
-        for (argument, value) in &spawn.args {
-            if value.is_null() {
-                arguments.shift_remove(argument);
-            } else {
-                arguments.insert(argument.clone(), value.clone());
-            }
-        }
-        let (task_sha256, task_bytes) = task::digest(task.as_deref().unwrap_or_default());
-        let sent = What::CallSent {
-            call: name.clone(),
-            subject: subject.clone(),
-            id,
-            child: spawn.child.clone(),
-            word: word.clone(),
-            tool: operation.tool.clone(),
-            arguments: task::shortened(&arguments),
-            task_sha256,
-            task_bytes,
-        };
-        let outgoing = Outgoing {
-            call: name.clone(),
-            id,
-            tool: operation.tool.clone(),
-            arguments,
-            aborted: spawn.aborted,
         };
         self.note_sent(name.clone(), subject.clone(), id, word, sent);
         let Some(host) = self.subjects.get_mut(&subject) else {

@@ -145,6 +145,10 @@ fn labelled(
                 if value.as_str() == Some("$profiles") {
                     let profiles = adapter.profiles.iter();
                     found.extend(profiles.map(|name| (name.clone(), Value::from(name.as_str()))));
+                    if adapter.profiles.is_empty() {
+                        // A delegator without profiles has its one plain call.
+                        found.push(("none".to_owned(), Value::Null));
+                    }
                 } else {
                     let filled = match value {
                         Value::String(text) => fill_text(text, figures)?,
@@ -349,6 +353,21 @@ mod tests {
             )
         );
         assert_eq!(expanded[1].1, json!("8388608-1 worker"));
+    }
+
+    #[test]
+    fn a_delegator_without_profiles_has_its_one_plain_call() {
+        let document = json!({"axes": {"profile": ["$profiles"]}, "x": "{{profile}}"});
+        let adapter = Adapter {
+            profiles: Vec::new(),
+            ..adapter()
+        };
+        let points = points(&document, &adapter).unwrap();
+        let [point] = &points[..] else {
+            panic!("{} points", points.len())
+        };
+        assert_eq!(point.suffix, "[profile=none]");
+        assert_eq!(point.fill(&document).unwrap()["x"], Value::Null);
     }
 
     #[test]

@@ -67,7 +67,16 @@ pub const LIKELY: &[Likely] = &[
 ];
 
 /// Where a delegator keeps what it says to programs: MCP's name for it, then Pi's.
-const STRUCTURED: [&str; 2] = ["structuredContent", "details"];
+const STRUCTURED: [&str; 2] = ["/structuredContent", "/details"];
+
+/// The same for one result: the whole outcome of a command is meant for programs.
+fn structured(result: &Value) -> &'static [&'static str] {
+    if result.get("content").is_some() {
+        &STRUCTURED
+    } else {
+        &[""]
+    }
+}
 
 /// The observations that these results allow: of a success whose child said [`ANSWER`], and of failures.
 pub fn likely(success: Option<&Value>, failures: &[&Value]) -> IndexMap<String, Observation> {
@@ -101,9 +110,9 @@ pub fn likely(success: Option<&Value>, failures: &[&Value]) -> IndexMap<String, 
 /// Where the answer stands: a text that is it, else one that has it inside.
 fn saying(success: &Value) -> Option<Observation> {
     let mut texts = Vec::new();
-    for structured in STRUCTURED {
-        if let Some(value) = success.get(structured) {
-            walk(value, &format!("/{structured}"), &mut texts);
+    for structured in structured(success) {
+        if let Some(value) = success.pointer(structured) {
+            walk(value, structured, &mut texts);
         }
     }
     let is = |(_, value): &&(String, &Value)| value.as_str() == Some(ANSWER);
@@ -155,9 +164,9 @@ fn telling(success: &Value, failures: &[&Value]) -> Option<Observation> {
         return None;
     }
     let mut fields = Vec::new();
-    for structured in STRUCTURED {
-        if let Some(value) = success.get(structured) {
-            walk(value, &format!("/{structured}"), &mut fields);
+    for structured in structured(success) {
+        if let Some(value) = success.pointer(structured) {
+            walk(value, structured, &mut fields);
         }
     }
     let turns = |pointer: &str, from: bool| {
@@ -176,13 +185,7 @@ fn telling(success: &Value, failures: &[&Value]) -> Option<Observation> {
     }
     let marked = |result: &Value| result.get("isError") == Some(&Value::Bool(true));
     if !marked(success) && failures.iter().any(|failure| marked(failure)) {
-        // It may be left out where it is false; then there is a result all the same.
-        let else_ok = Rule {
-            pointer: Some("/content".to_owned()),
-            value: Some(Value::Bool(true)),
-            ..Rule::default()
-        };
-        return Some(Observation::Rules(vec![inverted("/isError"), else_ok]));
+        return Some(by_mark());
     }
     fields.iter().find_map(|(pointer, value)| {
         let word = value.as_str().filter(|word| *word != ANSWER)?;
@@ -207,6 +210,16 @@ fn telling(success: &Value, failures: &[&Value]) -> Option<Observation> {
             })
         })
     })
+}
+
+/// `ok` by MCP's own mark. It may be left out where it is false; then there is a result all the same.
+pub fn by_mark() -> Observation {
+    let else_ok = Rule {
+        pointer: Some("/content".to_owned()),
+        value: Some(Value::Bool(true)),
+        ..Rule::default()
+    };
+    Observation::Rules(vec![inverted("/isError"), else_ok])
 }
 
 fn inverted(pointer: &str) -> Rule {

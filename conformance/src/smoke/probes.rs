@@ -103,6 +103,9 @@ pub fn tools(seen: &Seen<'_>) -> Outcome {
     if let Some(open) = silent(seen) {
         return open;
     }
+    if !super::lists_tools(seen.adapter) {
+        return Outcome::Open("a command has no list of tools".to_owned());
+    }
     let Some(tools) = seen.tools else {
         return vec![Fault::new("the subject did not list its tools")].into();
     };
@@ -158,8 +161,13 @@ pub fn child(seen: &Seen<'_>) -> Outcome {
         // What it starts of itself, such as a helper or a worker, is no try at a child.
         subject.is_some_and(|(its, own)| pid == its || program == own)
     };
+    let called = seen.world.calls.values().map(|call| call.sent).min();
     let mut tried: Vec<String> = Vec::new();
     for ((pid, _), process) in &seen.world.processes {
+        // What ran before the first call brought the subject itself up.
+        if called.is_some_and(|called| process.seen < called) {
+            continue;
+        }
         let argv = &process.process.argv;
         let told = short(&argv.join(" "));
         if !argv.is_empty() && !own(*pid, argv.first()) && !tried.contains(&told) {

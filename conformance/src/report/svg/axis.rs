@@ -111,7 +111,7 @@ impl Axis {
                 let far = |other: f64| (x - other).abs() >= APART * 0.8;
                 let clear = breaks
                     .iter()
-                    .all(|cut| (cut.x + cut.width / 2.0 - x).abs() >= APART * 0.6);
+                    .all(|cut| (cut.x + cut.width / 2.0 - x).abs() >= APART * 0.75);
                 if clear && ticks.last().is_none_or(|(last, _)| far(*last)) {
                     ticks.push((x, ms(t)));
                 }

@@ -155,3 +155,43 @@ pub fn attach_by_hand() {
     }
     place.is_tidy();
 }
+
+/// On a terminal it asks, and takes what is typed.
+pub fn init_asks_on_a_terminal() {
+    let place = Place::with("mcp_delegator.py", SERVER);
+    let pty = nix::pty::openpty(None, None).unwrap();
+    let end = || Stdio::from(pty.slave.try_clone().unwrap());
+    let mut command = place.dressed(super::place::EXECUTABLE);
+    command
+        .arg("init")
+        .stdin(end())
+        .stderr(end())
+        .stdout(Stdio::piped());
+    let mut init = command.spawn().unwrap();
+    let mut screen = std::fs::File::from(pty.master);
+    let mut keys = screen.try_clone().unwrap();
+    for (question, typed) in [
+        ("Which command starts", "python3 mcp_delegator.py\r"),
+        ("be called", "typed\r"),
+    ] {
+        let mut seen = String::new();
+        while !seen.contains(question) {
+            let mut piece = [0; 1024];
+            let read = screen.read(&mut piece).unwrap();
+            seen += &text(&piece[..read]);
+        }
+        keys.write_all(typed.as_bytes()).unwrap();
+    }
+    let mut out = String::new();
+    init.stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut out)
+        .unwrap();
+    assert_eq!(init.wait().unwrap().code(), Some(0), "{out}");
+    assert!(
+        out.contains("typed.yaml is written: the adapter is right"),
+        "{out}"
+    );
+    assert!(place.read("typed.yaml").contains("adapter: typed\n"));
+}

@@ -24,6 +24,10 @@ const TRIALS: &[(&str, fn())] = &[
         authoring::init_writes_what_runs,
     ),
     (
+        "init asks on a terminal",
+        authoring::init_asks_on_a_terminal,
+    ),
+    (
         "init says what it cannot fill",
         authoring::init_says_what_it_cannot_fill,
     ),

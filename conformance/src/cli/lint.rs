@@ -1,10 +1,15 @@
 //! `lint`: every word of every scenario means something, before anything runs.
 
+use indexmap::IndexMap;
+use miette::Diagnostic as _;
+
 use crate::catalogue::Catalogue;
 use crate::check;
 use crate::cli::args::Lint;
 use crate::cli::{Exit, Failure, suite};
 use crate::coverage::proves;
+use crate::scenario;
+use crate::yaml::YamlError;
 
 /// Runs the command.
 pub fn main(args: &Lint) -> Result<Exit, Failure> {
@@ -16,22 +21,36 @@ pub fn main(args: &Lint) -> Result<Exit, Failure> {
         .flat_map(|adapter| adapter.observations.keys().map(String::as_str))
         .collect();
     let mut problems = 0;
-    let mut problem = |file: &str, what: String| {
+    let mut problem = |error: &YamlError| {
         problems += 1;
-        anstream::eprintln!("{file}: {what}");
+        let help = error
+            .help()
+            .map_or(String::new(), |help| format!("; {help}"));
+        anstream::eprintln!("{error}{help}");
     };
+    let mut names: IndexMap<&str, &str> = IndexMap::new();
     for loaded in &loaded {
         let scenario = &loaded.scenario;
+        let name = scenario.scenario.as_str();
+        if let Some(other) = names.insert(name, &loaded.file) {
+            let message = format!("the name `{name}` exists twice, also in {other}");
+            problem(&loaded.wrong(&["scenario"], Some(name), message, None));
+        }
         for id in proves(scenario) {
             if let Err(error) = catalogue.get(id) {
-                problem(&loaded.file, error.to_string());
+                let message = error.to_string();
+                problem(&loaded.wrong(&["proves"], Some(id), message, None));
             }
         }
         for (index, one) in scenario.checks.iter().enumerate() {
             if let Err(error) = check::validate(one, scenario, &declared) {
-                problem(&loaded.file, format!("checks[{index}] {error}"));
+                let message = format!("checks[{index}] {error}");
+                let item = format!("[{index}]");
+                let at = &["checks", &item];
+                problem(&loaded.wrong(at, Some(&error.observation), message, None));
             }
         }
+        scenario::review(loaded).iter().for_each(&mut problem);
     }
     if loaded.is_empty() {
         anstream::eprintln!("pi-conform: nothing was selected");

@@ -59,15 +59,15 @@ const LATER: [&str; 1] = ["n"];
 /// # Errors
 /// When `axes` is not of the right shape, or an axis has no value.
 pub fn points(document: &Value, adapter: &Adapter) -> Result<Vec<Point>, AxesError> {
-    let figures = figures(adapter);
-    let mut points = vec![Point {
+    let plain = Point {
         suffix: String::new(),
         axes: IndexMap::new(),
-        names: figures.clone(),
-    }];
+        names: figures(adapter),
+    };
+    let mut points = vec![plain.clone()];
     let axes = document.get("axes").and_then(Value::as_object);
     for (axis, values) in axes.into_iter().flatten() {
-        let values = labelled(axis, values, adapter, &figures)?;
+        let values = labelled(axis, values, adapter, &plain)?;
         points = points
             .iter()
             .flat_map(|point| {
@@ -131,12 +131,12 @@ impl Point {
     }
 }
 
-/// The values of one axis with their labels.
+/// The values of one axis with their labels, the adapter's figures filled in.
 fn labelled(
     axis: &str,
     values: &Value,
     adapter: &Adapter,
-    figures: &IndexMap<String, Value>,
+    plain: &Point,
 ) -> Result<Vec<(String, Value)>, AxesError> {
     let mut found = Vec::new();
     match values {
@@ -150,20 +150,14 @@ fn labelled(
                         found.push(("none".to_owned(), Value::Null));
                     }
                 } else {
-                    let filled = match value {
-                        Value::String(text) => fill_text(text, figures)?,
-                        other => other.clone(),
-                    };
-                    found.push((label(value), filled));
+                    found.push((label(value), plain.fill(value)?));
                 }
             }
         }
         Value::Object(named) => {
-            found.extend(
-                named
-                    .iter()
-                    .map(|(name, value)| (name.clone(), value.clone())),
-            );
+            for (name, value) in named {
+                found.push((name.clone(), plain.fill(value)?));
+            }
         }
         _ => {
             return Err(AxesError::Shape {
@@ -368,6 +362,28 @@ mod tests {
         };
         assert_eq!(point.suffix, "[profile=none]");
         assert_eq!(point.fill(&document).unwrap()["x"], Value::Null);
+    }
+
+    #[test]
+    fn figures_are_filled_in_wherever_they_stand_in_an_axis() {
+        let document = json!({
+            "axes": {
+                "size": {"over": {"limit": "{{record-cap}}+1", "at": ["{{task-limit}}"]}, "plain": "{{output-cap}}"},
+                "raw": [{"n": "{{model-limit}}"}]
+            },
+            "x": ["{{size}}", "{{raw.n}}"]
+        });
+        let expanded = expand(document);
+        assert_eq!(
+            expanded[0].1,
+            json!([{"limit": "8388608+1", "at": [10]}, 20])
+        );
+        assert_eq!(expanded[1].1, json!([51200, 20]));
+        let fields = json!({"axes": {"size": {"over": {"limit": "{{record-cap}}+1"}}}, "x": "{{size.limit}}"});
+        assert_eq!(expand(fields)[0].1, json!("8388608+1"));
+        let unknown = json!({"axes": {"size": {"over": {"limit": "{{recrd-cap}}"}}}});
+        let error = points(&unknown, &adapter()).unwrap_err().to_string();
+        assert!(error.ends_with("did you mean `record-cap`?"), "{error}");
     }
 
     #[test]

@@ -31,6 +31,21 @@ pub struct Loaded {
     document: Value,
 }
 
+impl Loaded {
+    /// Something wrong at a place of the file: the keys that lead there, and the word itself.
+    pub fn wrong(
+        &self,
+        path: &[&str],
+        word: Option<&str>,
+        message: String,
+        help: Option<String>,
+    ) -> YamlError {
+        let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
+        let offset = find(&self.text, &path, word);
+        YamlError::at(&self.file, &self.text, message, help, offset)
+    }
+}
+
 /// Why scenarios cannot be loaded.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum LoadError {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const CRATES: [&str; 4] = ["reference", "fake-pi", "conformance", "benches"];
 
 /// Folders of `scenarios/` that hold other things than scenarios.
-const OTHER_FOLDERS: [&str; 2] = ["requirements", "traces"];
+const OTHER_FOLDERS: [&str; 3] = ["contract", "requirements", "traces"];
 
 /// What a marker line starts with.
 const MARKER: &str = "// shows:";

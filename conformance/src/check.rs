@@ -19,6 +19,7 @@ pub mod facts;
 pub mod handshake;
 mod invariants;
 mod judge;
+pub mod kind;
 pub mod matcher;
 pub mod paths;
 pub mod picture;
@@ -35,6 +36,6 @@ pub mod world;
 
 pub use applies::inapplicable;
 pub use invariants::INVARIANTS;
-pub use judge::judge;
+pub use judge::{ids, judge};
 pub use paths::Names;
 pub use validate::{CheckError, validate};

@@ -5,10 +5,13 @@
 mod args;
 mod attach;
 mod author_args;
+mod baseline;
+mod capabilities;
 mod compare;
 mod coverage;
 mod doctor;
 mod exit;
+mod harness;
 mod init;
 mod judge;
 mod lint;
@@ -16,13 +19,16 @@ mod list;
 mod marks;
 mod merge;
 mod mutants;
+mod partition;
 mod report_args;
+mod rounds;
 mod run;
 mod schema;
 mod select;
 mod session;
 mod smoke;
 mod suite;
+pub(crate) mod tell;
 mod told;
 mod why;
 
@@ -131,6 +137,8 @@ fn dispatch(bundled: &Bundled, args: Args) -> Result<Exit, Failure> {
         Command::Doctor(args) => doctor::main(bundled, &args),
         Command::Attach(args) => attach::main(bundled, &args),
         Command::Smoke(args) => smoke::main(bundled, &args),
+        Command::Baseline(args) => baseline::main(&args),
+        Command::Harness(args) => harness::main(&args),
         Command::Completions(args) => {
             let mut out = Vec::new();
             clap_complete::generate(args.shell, &mut Args::command(), "pi-conform", &mut out);

@@ -180,6 +180,7 @@ impl<'e> Run<'e> {
                 }
                 Event::Started { .. }
                 | Event::Unmatched { .. }
+                | Event::Rounds(_)
                 | Event::Mutant(_)
                 | Event::Summary(Totals::Mutants(_)) => {}
             }

@@ -101,6 +101,7 @@ mod tests {
             verdict: *verdict,
             expected: String::new(),
             seen: String::new(),
+            kind: None,
         });
         ScenarioVerdict {
             name: name.to_owned(),

@@ -6,6 +6,7 @@
 //! | the name of a bundled subject: `delegate`, `mutant-NAME` | that subject |
 //! | `… warden` | the warden of one subject, when the runner starts it |
 //! | `… each-call` | what starts a command anew for each call, when that is how a subject is used |
+//! | `… spin-while-input-is-open` | what keeps the machine busy during a run `--under-load` |
 //! | anything else | the command line of the suite |
 
 use std::ffi::OsString;
@@ -33,6 +34,12 @@ fn main() -> ExitCode {
     }
     if args.get(1).is_some_and(|word| word == "warden") {
         return conformance::warden::main();
+    }
+    if args
+        .get(1)
+        .is_some_and(|word| word == conformance::spin::WORD)
+    {
+        return conformance::spin::main();
     }
     if args
         .get(1)

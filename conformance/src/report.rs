@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use badge::Badge;
-pub use events::{Event, Finished, Summary};
+pub use events::{Attempt, Event, Finished, Narrowed, Rounds, Summary, Tally};
 pub use github::Github;
 pub use html::Html;
 pub use human::Human;

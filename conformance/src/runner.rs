@@ -151,7 +151,7 @@ pub fn run_all(
             for _ in 0..jobs {
                 let (queue, one, say) = (&queue, &one, say.clone());
                 scope.spawn(move || {
-                    while !context.interrupt.raised() {
+                    while !context.interrupt.raised() && !context.enough.raised() {
                         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                         let Some(planned) = next else {
                             return;

@@ -42,6 +42,65 @@ pub struct CheckVerdict {
     pub expected: String,
     /// What was seen, in words (with the witness's name).
     pub seen: String,
+    /// How it fails, when it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<FailureKind>,
+}
+
+/// How a check fails: what it looks at says that, not the words of the day. Expectations are pinned to it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// Something is left behind or grows: a process, a file, a descriptor, memory.
+    Leak,
+    /// Something does not end, or not in time.
+    Hang,
+    /// A part of the answer does not arrive.
+    Lost,
+    /// Something arrives as other bytes than were sent.
+    Corrupt,
+    /// The subject says something that is not so.
+    WrongClaim,
+    /// The subject speaks another way than the protocol and its own tool list say.
+    Protocol,
+    /// The subject itself ends badly.
+    Crash,
+    /// The child is started another way than it must be.
+    Launch,
+    /// The child is spoken to or ended another way than it must be.
+    Conduct,
+}
+
+impl FailureKind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Leak,
+        Self::Hang,
+        Self::Lost,
+        Self::Corrupt,
+        Self::WrongClaim,
+        Self::Protocol,
+        Self::Crash,
+        Self::Launch,
+        Self::Conduct,
+    ];
+
+    /// Its word in reports and baselines; the same as in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Leak => "leak",
+            Self::Hang => "hang",
+            Self::Lost => "lost",
+            Self::Corrupt => "corrupt",
+            Self::WrongClaim => "wrong-claim",
+            Self::Protocol => "protocol",
+            Self::Crash => "crash",
+            Self::Launch => "launch",
+            Self::Conduct => "conduct",
+        }
+    }
 }
 
 /// One scenario's verdict.

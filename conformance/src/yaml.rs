@@ -111,6 +111,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (best.0 >= 0.75).then_some(best.1)
 }
 
+/// Where a place of a parsed document stands in its text, in bytes.
+pub fn offset(text: &str, at: serde_saphyr::Location) -> usize {
+    let offset = at.span().byte_offset();
+    offset.unwrap_or_else(|| byte_of(text, at.line(), at.column())) as usize
+}
+
 fn byte_of(text: &str, line: u64, column: u64) -> u64 {
     let start: usize = text
         .split_inclusive('\n')

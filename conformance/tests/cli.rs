@@ -285,7 +285,7 @@ fn judging_a_bundle_gives_the_verdict_of_the_run_again() {
     assert_eq!(check::judge(&made[0]).verdict, Verdict::Pass);
     assert_eq!(
         text.lines().last().unwrap(),
-        r#"{"type":"summary","selected":2,"pass":1,"fail":1,"differs":0,"known_failure":0,"stale":0,"not_applicable":0,"no_evidence":0,"inconclusive":0,"harness_error":0}"#
+        r#"{"type":"summary","selected":2,"pass":1,"fail":1,"differs":0,"known_failure":0,"stale":0,"not_applicable":0,"no_evidence":0,"inconclusive":0,"harness_error":0,"flaky":0}"#
     );
 }
 

@@ -53,7 +53,7 @@ fn rounds_formats_and_kept_evidence() {
     assert!(
         place
             .read("report.json")
-            .ends_with("\"harness_error\":0}\n")
+            .ends_with("\"harness_error\":0,\"flaky\":0}\n")
     );
     assert!(place.read("report.xml").contains("tests=\"12\""));
     for round in ["out/round-1", "out/round-2"] {

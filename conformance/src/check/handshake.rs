@@ -70,5 +70,6 @@ pub fn never_answered(evidence: &Evidence) -> Option<CheckVerdict> {
         verdict: Verdict::Fail,
         expected: "the subject answers `initialize`".to_owned(),
         seen,
+        kind: None,
     })
 }

@@ -103,6 +103,7 @@ pub fn judge(world: &World<'_>) -> Vec<CheckVerdict> {
             verdict,
             expected: invariant.expected.to_owned(),
             seen,
+            kind: None,
         }
     })
     .collect()

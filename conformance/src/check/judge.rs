@@ -6,11 +6,11 @@ use crate::adapter::Adapter;
 use crate::check::applies::{declares, inapplicable, out_of_sight};
 use crate::check::expr::Scope;
 use crate::check::matcher::{self, Context, Outcome};
-use crate::check::paths::{Path, Root, parse_other};
+use crate::check::paths::{Names, Path, Root, parse_other};
 use crate::check::sight::{Look, Sight, Witness};
 use crate::check::words::show;
 use crate::check::world::World;
-use crate::check::{calls, children, handshake, invariants, timing, tools, whole};
+use crate::check::{calls, children, handshake, invariants, kind, timing, tools, whole};
 use crate::evidence::{Evidence, What};
 use crate::scenario::{Check, Expect, Scenario};
 use crate::verdict::{CheckVerdict, ScenarioVerdict, Verdict};
@@ -34,6 +34,7 @@ pub fn judge(evidence: &Evidence) -> ScenarioVerdict {
                 verdict: Verdict::NotApplicable,
                 expected: expected(check),
                 seen: why.clone(),
+                kind: None,
             })
             .collect();
         verdict.verdict = Verdict::NotApplicable;
@@ -51,6 +52,7 @@ pub fn judge(evidence: &Evidence) -> ScenarioVerdict {
                 verdict: Verdict::HarnessError,
                 expected: "the harness can do what the scenario asks for".to_owned(),
                 seen: format!("runner: {message}"),
+                kind: None,
             }),
             _ => None,
         });
@@ -62,6 +64,7 @@ pub fn judge(evidence: &Evidence) -> ScenarioVerdict {
         // That no check saw anything follows from this, and is not worth a word.
         verdict.checks.extend(silent);
         verdict.verdict = overall(&verdict.checks, 0);
+        name_kinds(&mut verdict, &world.names);
         return verdict;
     }
     let judged = scenario.checks.iter().enumerate();
@@ -71,7 +74,22 @@ pub fn judge(evidence: &Evidence) -> ScenarioVerdict {
     let own = verdict.checks.len();
     verdict.checks.extend(invariants::judge(&world));
     verdict.verdict = overall(&verdict.checks, own);
+    name_kinds(&mut verdict, &world.names);
     verdict
+}
+
+fn name_kinds(verdict: &mut ScenarioVerdict, names: &Names) {
+    for check in &mut verdict.checks {
+        check.kind = (check.verdict == Verdict::Fail)
+            .then(|| kind::of(&check.id, names))
+            .flatten();
+    }
+}
+
+/// The ids of a scenario's own checks, in their order.
+pub fn ids(scenario: &Scenario) -> Vec<String> {
+    let checks = scenario.checks.iter().enumerate();
+    checks.map(|(index, check)| id(index, check)).collect()
 }
 
 /// The worst check decides; one that is not applicable decides only when no other of the scenario's own was judged.
@@ -158,6 +176,7 @@ fn one(world: &World<'_>, scope: &Scope, index: usize, check: &Check) -> CheckVe
         verdict: Verdict::NoEvidence,
         expected: expected(check),
         seen: String::new(),
+        kind: None,
     };
     if let Some(need) = check
         .needs

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use super::author_args::{Attach, Doctor, Init, Smoke};
+use super::partition::Partition;
 use super::report_args::{Compare, Merge, Report};
 use crate::report::Output;
 
@@ -60,6 +61,10 @@ pub enum Command {
     Smoke(Smoke),
     /// Lay a scenario out for a subject that is started by hand, under a debugger say.
     Attach(Attach),
+    /// Expectations: bring a list of known failures up to date.
+    Baseline(Baseline),
+    /// The scenarios as tests of Rust's own harness, for `cargo nextest` and the like.
+    Harness(Harness),
     /// Print a completion script for a shell.
     Completions(Completions),
 }
@@ -79,6 +84,12 @@ pub struct Which {
     /// Scenario files or folders in place of those that the program carries.
     #[arg(long = "scenarios", value_name = "PATH")]
     pub files: Vec<PathBuf>,
+    /// Only one part of the selection: `hash:M/N` by name, whatever else is selected, or `count:M/N` by number; M counts from 1.
+    #[arg(long, value_name = "hash:M/N")]
+    pub partition: Option<Partition>,
+    /// Only scenarios of this version of the contract: a list that is frozen.
+    #[arg(long, value_name = "VERSION")]
+    pub contract: Option<u32>,
 }
 
 /// Which subject.
@@ -124,6 +135,12 @@ pub struct Run {
     /// Known failures of the subject.
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
+    /// Write what this run shows into the baseline; the run itself is judged by the baseline as it was.
+    #[arg(long, requires = "baseline")]
+    pub update: bool,
+    /// Do without capabilities that the adapter declares: a YAML list with a reason each.
+    #[arg(long, value_name = "FILE")]
+    pub capabilities: Option<PathBuf>,
     /// Keep the evidence of every scenario, and the folders that they ran in; else only that of failures.
     #[arg(long)]
     pub keep: bool,
@@ -136,9 +153,37 @@ pub struct Run {
     /// Run the selection so often.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
+    /// Run the selection again and again, each time in another order, until so many seconds are over; at least once.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "repeat", value_parser = clap::value_parser!(u64).range(1..))]
+    pub stress: Option<u64>,
+    /// With several rounds: begin nothing more when a scenario was not as expected.
+    #[arg(long)]
+    pub until_fail: bool,
+    /// What the order of each round is made from; with `--stress` it is told and new each time, else the order is the written one.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Run a scenario that fails again, by itself, up to so often. One that then passes is flaky.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub retries: u32,
+    /// What a flaky scenario counts as. It is told as flaky either way.
+    #[arg(long, value_enum, value_name = "fail|pass", default_value_t)]
+    pub flaky: Flaky,
+    /// Keep every core busy meanwhile.
+    #[arg(long)]
+    pub under_load: bool,
     /// Tell every scenario, not only those that are not as expected.
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+/// What a flaky scenario counts as.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Flaky {
+    /// As a failure.
+    #[default]
+    Fail,
+    /// As a pass.
+    Pass,
 }
 
 /// Output of the commands that have no run.
@@ -178,6 +223,8 @@ pub enum Listed {
     Areas,
     /// Adapters that the program carries.
     Adapters,
+    /// Names of scenarios and ids of their checks, as the next frozen list of the contract.
+    Contract,
 }
 
 /// `why`.
@@ -283,6 +330,52 @@ pub struct Mutants {
     /// Scenario files or folders in place of those that the program carries.
     #[arg(long = "scenarios", value_name = "PATH")]
     pub files: Vec<PathBuf>,
+}
+
+/// `baseline`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Baseline {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: BaselineCommand,
+}
+
+/// What `baseline` does.
+#[derive(Debug, Clone, Subcommand)]
+pub enum BaselineCommand {
+    /// Add what newly fails, take out what no longer does; all other lines stay as they are.
+    Update(BaselineUpdate),
+}
+
+/// `baseline update`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct BaselineUpdate {
+    /// The baseline; a new file when it is not there.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What a run told: the file of `run --format json:FILE`.
+    #[arg(long, value_name = "RUN.jsonl", required = true)]
+    pub from: Vec<PathBuf>,
+    /// Which subject it was, to know all scenarios that there are.
+    #[command(flatten)]
+    pub subject: Subject,
+    /// Scenario files or folders in place of those that the program carries.
+    #[arg(long = "scenarios", value_name = "PATH")]
+    pub files: Vec<PathBuf>,
+}
+
+/// `harness`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Harness {
+    /// Which subject.
+    #[command(flatten)]
+    pub subject: Subject,
+    /// Scenario files or folders in place of those that the program carries.
+    #[arg(long = "scenarios", value_name = "PATH")]
+    pub files: Vec<PathBuf>,
+    /// Arguments of Rust's test harness, after `--`: `--list --format terse`, `--exact NAME`, `--ignored`, `--skip PART`.
+    #[arg(last = true, value_name = "LIBTEST-ARGS")]
+    pub libtest: Vec<String>,
 }
 
 /// `completions`.

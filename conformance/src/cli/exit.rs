@@ -10,7 +10,7 @@ use crate::report::Summary;
 pub enum Exit {
     /// 0: everything is as expected. Known failures, declared policies and checks that do not apply are expected.
     AsExpected = 0,
-    /// 1: something is not: a violation, a stale or unmatched entry of the baseline, a mutant that survives, a scenario with a mistake.
+    /// 1: something is not: a violation, a flaky scenario, a stale, expired or unmatched entry of the baseline, a mutant that survives, a scenario with a mistake.
     Failures = 1,
     /// 2: the command was given something wrong: an option, a name, a file.
     Usage = 2,
@@ -30,8 +30,10 @@ impl From<Exit> for ExitCode {
 
 impl Exit {
     /// The code of a run. The harness goes before violations, violations before what is missing.
-    pub fn of(summary: &Summary, unmatched: usize) -> Self {
-        let bad = summary.fail + summary.stale + unmatched;
+    /// With `flaky_passes` what passed only when it was run again is as expected.
+    pub fn of(summary: &Summary, unmatched: usize, flaky_passes: bool) -> Self {
+        let flaky = if flaky_passes { 0 } else { summary.flaky };
+        let bad = summary.fail + summary.stale + unmatched + flaky;
         let open = summary.no_evidence
             + summary.inconclusive
             + summary.selected.saturating_sub(summary.judged());
@@ -61,7 +63,7 @@ mod tests {
             ..Summary::default()
         };
         verdicts.iter().for_each(|verdict| summary.count(*verdict));
-        Exit::of(&summary, unmatched)
+        Exit::of(&summary, unmatched, false)
     }
 
     #[test]
@@ -91,6 +93,18 @@ mod tests {
                 "{verdicts:?} of {selected}, {unmatched} unmatched"
             );
         }
+    }
+
+    #[test]
+    fn what_passes_only_now_and_then_fails_unless_that_is_allowed() {
+        let mut summary = Summary {
+            selected: 1,
+            flaky: 1,
+            ..Summary::default()
+        };
+        summary.count(Verdict::Pass);
+        assert_eq!(Exit::of(&summary, 0, false), Exit::Failures);
+        assert_eq!(Exit::of(&summary, 0, true), Exit::AsExpected);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::catalogue::Catalogue;
 use crate::check::inapplicable;
 use crate::cli::args::{List, Listed, Style};
 use crate::cli::{Exit, Failure, select, session, suite};
+use crate::contract;
 use crate::coverage::proves;
 
 /// Runs the command.
@@ -43,6 +44,19 @@ pub fn main(args: &List) -> Result<Exit, Failure> {
                 };
                 let _ = writeln!(text, "{line}");
             }
+        }
+        Listed::Contract => {
+            let versions = contract::versions().map_err(Failure::harness)?;
+            let next = versions.keys().max().map_or(1, |last| last + 1);
+            let scenarios = contract::list(&suite::load(&args.which.files)?);
+            let contract = contract::Contract {
+                contract: next,
+                scenarios,
+            };
+            text = match args.format {
+                Style::Json => json!(contract).to_string() + "\n",
+                Style::Human => contract::write(&contract),
+            };
         }
         Listed::Areas => {
             for (area, about) in &catalogue.areas {

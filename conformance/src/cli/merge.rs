@@ -8,7 +8,7 @@ use crate::cli::report_args::Merge;
 use crate::cli::told::{self, Stream};
 use crate::cli::{Exit, Failure};
 use crate::report::events::Totals;
-use crate::report::{Event, Format, Output};
+use crate::report::{Event, Format, Output, Rounds};
 use crate::verdict::Verdict;
 
 /// Runs the command.
@@ -42,6 +42,7 @@ fn merged(streams: &[Stream]) -> Result<Vec<Event>, Failure> {
     let mut events = vec![opening(streams)?];
     let mut first: IndexMap<(&str, &str), Place<'_>> = IndexMap::new();
     let mut unmatched: IndexSet<(&str, &str)> = IndexSet::new();
+    let mut rounds: Option<Box<Rounds>> = None;
     let mut twice = 0;
     for stream in streams {
         // Within a file a scenario may stand more than once: `--repeat` runs it so often. So `first` takes this file's at its end.
@@ -77,6 +78,13 @@ fn merged(streams: &[Stream]) -> Result<Vec<Event>, Failure> {
                 Event::Unmatched { entry, problem } => {
                     unmatched.insert((entry, problem));
                 }
+                Event::Rounds(its) => match &mut rounds {
+                    None => rounds = Some(its.clone()),
+                    Some(all) => {
+                        all.rounds = all.rounds.max(its.rounds);
+                        all.scenarios.extend(its.scenarios.iter().cloned());
+                    }
+                },
                 Event::Run { .. } | Event::Mutant(_) | Event::Summary(_) => {}
             }
         }
@@ -103,6 +111,7 @@ fn merged(streams: &[Stream]) -> Result<Vec<Event>, Failure> {
                 problem: problem.to_owned(),
             }),
     );
+    events.extend(rounds.map(Event::Rounds));
     let summary = told::summary(events.iter());
     events.push(Event::Summary(summary));
     Ok(events)

@@ -140,6 +140,8 @@ impl Matrix<'_> {
             about: format!("{} mutants and the sound reference", mutants.len()),
             selected: runs,
             jobs: self.jobs,
+            seed: None,
+            narrowed: Vec::new(),
         })?;
         let sound = self.verdicts(None, &pick(&union))?;
         let accused = sound

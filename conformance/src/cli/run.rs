@@ -1,18 +1,18 @@
 //! `run`: scenarios on a subject.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::bundle;
 use crate::catalogue::Catalogue;
-use crate::check::handshake;
-use crate::cli::args::Run;
-use crate::cli::session::{Live, Session};
-use crate::cli::{Bundled, Exit, Failure, select, suite};
-use crate::evidence::{Evidence, What};
-use crate::report::Event;
-use crate::runner::{self, INTERRUPTED, Keep, Progress, RunContext, StageError};
+use crate::cli::args::{Flaky, Run, Subject, Which};
+use crate::cli::partition::Bazel;
+use crate::cli::rounds::{Plan, Runner};
+use crate::cli::session::{Beginning, Live, Session};
+use crate::cli::{Bundled, Exit, Failure, baseline, capabilities, select, suite};
+use crate::clock;
+use crate::runner::{self, RunContext, StageError};
 use crate::scenario::Planned;
-use crate::verdict::{CheckVerdict, ScenarioVerdict, Verdict};
+use crate::spin::Spin;
 
 /// Names of the scenarios that were not as expected, one a line, in the folder of `--out`.
 const NOT_AS_EXPECTED: &str = "not-as-expected.txt";
@@ -20,11 +20,19 @@ const NOT_AS_EXPECTED: &str = "not-as-expected.txt";
 /// Runs the command.
 pub fn main(bundled: &Bundled, args: &Run) -> Result<Exit, Failure> {
     let catalogue = Catalogue::embedded().map_err(Failure::harness)?;
-    let adapter = suite::adapter(&args.subject.adapter)?;
+    let bazel = Bazel::read(|name| std::env::var(name).ok())?;
+    let mut adapter = suite::adapter(&args.subject.adapter)?;
+    let narrowed = match &args.capabilities {
+        None => Vec::new(),
+        Some(path) => capabilities::narrow(&mut adapter, path)?,
+    };
     let all = suite::plan(&args.which.files, &adapter)?;
     let known: Vec<String> = all.iter().map(|planned| planned.name.clone()).collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let mut chosen = select::select(all.clone(), &args.which, &catalogue)?;
+    let mut which = args.which.clone();
+    which.partition = which.partition.or(bazel.partition);
+    bazel.touch()?;
+    let mut chosen = select::select(all.clone(), &which, &catalogue)?;
     if args.failed {
         let last = not_as_expected(args.out.as_deref())?;
         chosen.retain(|planned| last.contains(&planned.name));
@@ -33,16 +41,33 @@ pub fn main(bundled: &Bundled, args: &Run) -> Result<Exit, Failure> {
         anstream::eprintln!(
             "pi-conform: nothing was selected: the last run left nothing to repeat"
         );
+    } else if chosen.is_empty() && is_empty_part(&all, &which, &catalogue)? {
+        // A machine of several that has nothing to do is no failure of any.
+        anstream::eprintln!("pi-conform: this part of the selection is empty");
     } else if chosen.is_empty() {
         anstream::eprintln!("pi-conform: nothing was selected");
     }
+    let mut outputs = args.format.clone();
+    outputs.extend(bazel.output());
+    let baseline = args.baseline.as_deref();
+    let updates = args.update;
+    // A baseline that is to be written need not be there yet.
+    let is_new = updates && baseline.is_some_and(|path| !path.exists());
     let mut session = Session::open(
         &catalogue,
-        &args.format,
-        args.baseline.as_deref(),
+        &outputs,
+        baseline.filter(|_| !is_new),
         args.verbose,
         Live::Yes,
     )?;
+    session.flaky_passes = args.flaky == Flaky::Pass;
+    session.seen = updates.then(Vec::new);
+    if adapter.adapter == Subject::default().adapter {
+        session
+            .baseline
+            .refuse_flaky(&all, &catalogue)
+            .map_err(|error| suite::diagnostic(*error))?;
+    }
     let out = Out::open(args.out.as_deref(), args.keep)?;
     let context = context(bundled, args, out.path())?;
     // That a command cannot be started is a fault of the adapter's user: told once, not as a verdict on a subject.
@@ -56,150 +81,54 @@ pub fn main(bundled: &Bundled, args: &Run) -> Result<Exit, Failure> {
         })
     })?;
     suite::watch_interrupts(&context.interrupt);
+    let plan = plan(args);
     let jobs = args.jobs.map_or_else(runner::default_jobs, usize::from);
-    let rounds = usize::try_from(args.repeat).unwrap_or(usize::MAX);
-    session.begin(
-        &adapter.adapter,
-        &adapter.about,
-        chosen.len().saturating_mul(rounds),
+    session.begin(Beginning {
+        subject: &adapter.adapter,
+        about: &adapter.about,
+        selected: plan.selected(chosen.len()),
         jobs,
-    );
-    let mut wrong: Vec<String> = Vec::new();
-    let mut starts = Starts::Unknown(0);
-    for round in 1..=args.repeat {
-        // Each round has a folder of its own, so that none takes away what another left.
-        let mut context = context.clone();
-        if args.repeat > 1 {
-            context.bundles = Some(out.path().join(format!("round-{round}")));
-        }
-        let mut pass = Pass {
-            session: &mut session,
-            context: &context,
-            keep: args.keep,
-            again: None,
-            wrong: &mut wrong,
-            starts: &mut starts,
-            hopeless: jobs.max(FEW),
-        };
-        let again = pass.run(&chosen, &adapter, jobs);
-        if !again.is_empty() && !context.interrupt.raised() {
-            // The machine stalled while time mattered: once more, each by itself.
-            pass.again = Some(1);
-            pass.run(&again, &adapter, 1);
-        }
-        if context.interrupt.raised() {
-            break;
-        }
+        seed: plan.seed,
+        narrowed,
+    });
+    let load = args.under_load.then(|| Spin::start(&context.executable));
+    let load = load.transpose().map_err(|error| {
+        Failure::harness(format!("cannot start what keeps the machine busy: {error}"))
+    })?;
+    let mut rounds = Runner::new(&mut session, &adapter, &context, plan);
+    rounds.jobs = jobs;
+    rounds.keep = args.keep;
+    rounds.run(&chosen);
+    let (wrong, kept) = (std::mem::take(&mut rounds.wrong), rounds.kept);
+    drop(load);
+    out.close(args.out.is_some(), &wrong, kept)?;
+    if let (Some(seen), Some(path)) = (session.seen.take(), baseline) {
+        baseline::write(path, &seen, &known)?;
     }
-    out.close(args.out.is_some(), &wrong)?;
-    session.end(&known)
+    let exit = session.end(&known)?;
+    let idle = exit == Exit::NothingSelected && is_empty_part(&all, &which, &catalogue)?;
+    Ok(if idle { Exit::AsExpected } else { exit })
 }
 
-/// One pass over scenarios.
-struct Pass<'a, 'c> {
-    session: &'a mut Session<'c>,
-    context: &'a RunContext,
-    keep: bool,
-    /// How often these ran before; the first time an inconclusive one is put off.
-    again: Option<u32>,
-    wrong: &'a mut Vec<String>,
-    starts: &'a mut Starts,
-    /// After so many scenarios without an answer there will be none.
-    hopeless: usize,
+/// Something is selected, but nothing of it is in this part.
+fn is_empty_part(all: &[Planned], which: &Which, catalogue: &Catalogue) -> Result<bool, Failure> {
+    let mut whole = which.clone();
+    let part = whole.partition.take();
+    Ok(part.is_some() && !select::select(all.to_vec(), &whole, catalogue)?.is_empty())
 }
 
-/// Fewest scenarios in which a subject must not answer before the others are left out.
-const FEW: usize = 3;
-
-/// Whether the subject ever answers.
-enum Starts {
-    /// It did.
-    Yes,
-    /// In so many scenarios it did not.
-    Unknown(usize),
-}
-
-impl Pass<'_, '_> {
-    /// Runs and reports; gives back those to be run again.
-    fn run(
-        &mut self,
-        planned: &[Planned],
-        adapter: &crate::adapter::Adapter,
-        jobs: usize,
-    ) -> Vec<Planned> {
-        let mut again = Vec::new();
-        let context = self.context;
-        runner::run_all(
-            planned,
-            adapter,
-            context,
-            jobs,
-            &mut |progress| match progress {
-                Progress::Started(planned) => {
-                    let (scenario, area) = (planned.name.clone(), planned.area.clone());
-                    self.session.tell(&Event::Started { scenario, area });
-                    Keep::Nothing
-                }
-                Progress::Finished(planned, evidence) => {
-                    if was_cut_short(&evidence) {
-                        // The run ended, not this scenario: nothing is said about it.
-                        return Keep::Nothing;
-                    }
-                    let verdict = self.session.judge(&evidence);
-                    self.note_start(&evidence, &verdict);
-                    if verdict.verdict == Verdict::Inconclusive && self.again.is_none() {
-                        again.push(planned.clone());
-                        return Keep::Nothing;
-                    }
-                    let expected = verdict.verdict <= Verdict::KnownFailure;
-                    if !expected {
-                        self.wrong.push(planned.name.clone());
-                    }
-                    let kept = self.keep || !expected;
-                    let folder = context.bundles.as_ref().filter(|_| kept);
-                    let folder = folder.map(|bundles| {
-                        bundles
-                            .join(bundle::folder_name(&planned.name))
-                            .display()
-                            .to_string()
-                    });
-                    self.session
-                        .finish(&evidence, &verdict, folder, self.again.unwrap_or(0));
-                    if kept { Keep::Bundle } else { Keep::Nothing }
-                }
-            },
-        );
-        again
+/// How often what runs.
+fn plan(args: &Run) -> Plan {
+    let stress = args.stress.map(Duration::from_secs);
+    // Any number will do that differs from run to run; it is told, so that an order can be had again.
+    let fresh = || u64::from(std::process::id()) ^ (clock::now_ns() & 0xffff_ffff);
+    Plan {
+        repeat: args.repeat,
+        stress,
+        until_fail: args.until_fail,
+        seed: args.seed.or_else(|| stress.map(|_| fresh())),
+        retries: args.retries,
     }
-
-    /// A subject that never answers would cost its patience in every scenario: after a few the run ends.
-    fn note_start(&mut self, evidence: &Evidence, verdict: &ScenarioVerdict) {
-        let answered =
-            |event: &crate::evidence::Event| matches!(event.what, What::Initialized { .. });
-        let silent = |check: &CheckVerdict| check.id == handshake::ID;
-        match self.starts {
-            Starts::Yes => {}
-            Starts::Unknown(times) if verdict.checks.iter().any(silent) => {
-                *times += 1;
-                if *times == self.hopeless && !self.context.interrupt.raised() {
-                    anstream::eprintln!(
-                        "pi-conform: the subject answered in none of {times} scenarios, so the others are left out"
-                    );
-                    self.context.interrupt.raise();
-                }
-            }
-            Starts::Unknown(_) if evidence.events.iter().any(answered) => {
-                *self.starts = Starts::Yes;
-            }
-            Starts::Unknown(_) => {}
-        }
-    }
-}
-
-fn was_cut_short(evidence: &Evidence) -> bool {
-    evidence.events.iter().any(
-        |event| matches!(&event.what, What::HarnessError { message } if message == INTERRUPTED),
-    )
 }
 
 fn context(bundled: &Bundled, args: &Run, out: &Path) -> Result<RunContext, Failure> {
@@ -207,7 +136,7 @@ fn context(bundled: &Bundled, args: &Run, out: &Path) -> Result<RunContext, Fail
     context.bundles = Some(out.to_owned());
     context.keep_folders = args.keep;
     let mut reproduce = String::from("pi-conform run '{name}'");
-    let default = crate::cli::args::Subject::default();
+    let default = Subject::default();
     if args.subject.adapter != default.adapter {
         reproduce += &format!(" --adapter {}", quoted(&args.subject.adapter));
     }
@@ -218,6 +147,9 @@ fn context(bundled: &Bundled, args: &Run, out: &Path) -> Result<RunContext, Fail
         if let Some(path) = path {
             reproduce += &format!(" {option} {}", quoted(&path.to_string_lossy()));
         }
+    }
+    if let Some(file) = &args.capabilities {
+        reproduce += &format!(" --capabilities {}", quoted(&file.to_string_lossy()));
     }
     for file in &args.which.files {
         reproduce += &format!(" --scenarios {}", quoted(&file.to_string_lossy()));
@@ -277,7 +209,7 @@ impl Out {
     }
 
     /// Notes what was not as expected, and keeps an own folder when there is evidence in it.
-    fn close(self, given: bool, wrong: &[String]) -> Result<(), Failure> {
+    fn close(self, given: bool, wrong: &[String], kept: bool) -> Result<(), Failure> {
         if given {
             let path = self.path().join(NOT_AS_EXPECTED);
             let lines: String = wrong.iter().map(|name| format!("{name}\n")).collect();
@@ -286,7 +218,7 @@ impl Out {
             })?;
         }
         if let Self::Own(folder) = self
-            && !wrong.is_empty()
+            && (kept || !wrong.is_empty())
         {
             let _ = folder.keep();
         }

@@ -7,11 +7,14 @@ use crate::catalogue::Catalogue;
 use crate::check::words::nearest;
 use crate::cli::Failure;
 use crate::cli::args::Which;
+use crate::contract;
 use crate::coverage::proves;
 use crate::scenario::Planned;
 
 /// Words that a mistyped first argument may have meant: without a command it names a scenario.
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 11] = [
+    "baseline",
+    "harness",
     "run",
     "list",
     "why",
@@ -71,7 +74,21 @@ pub fn select(
                     .any(|(pattern, matcher)| shows(planned, pattern, matcher)))
             && (which.area.is_empty() || which.area.contains(&planned.area))
     };
-    Ok(all.into_iter().filter(chosen).collect())
+    let frozen = which.contract.map(contract::version).transpose();
+    let frozen = frozen.map_err(Failure::usage)?;
+    let kept = |planned: &Planned| {
+        frozen
+            .as_ref()
+            .is_none_or(|it| it.holds(&planned.area, plain(&planned.name)))
+    };
+    let selected = all
+        .into_iter()
+        .filter(|it| chosen(it) && kept(it))
+        .collect();
+    Ok(match which.partition {
+        Some(partition) => partition.pick(selected),
+        None => selected,
+    })
 }
 
 /// Patterns with their text.
@@ -153,7 +170,7 @@ mod tests {
             names: owned(names),
             requirement: owned(requirements),
             area: owned(areas),
-            files: vec![],
+            ..Which::default()
         };
         match select(all(), &which, &Catalogue::embedded().unwrap()) {
             Ok(planned) => Ok(planned.into_iter().map(|planned| planned.name).collect()),

@@ -7,11 +7,12 @@ use crate::baseline::{Baseline, Unmatched};
 use crate::catalogue::Catalogue;
 use crate::check;
 use crate::check::picture::Picture;
-use crate::cli::{Exit, Failure};
+use crate::cli::{Exit, Failure, suite};
 use crate::evidence::Evidence;
 use crate::report::events::{FORMAT, Totals};
 use crate::report::{
-    self, Event, Finished, Format, Output, Plain, Progress, Reporter as _, Reports, Summary,
+    self, Attempt, Event, Finished, Format, Narrowed, Output, Plain, Progress, Reporter as _,
+    Reports, Summary,
 };
 use crate::verdict::{ScenarioVerdict, Verdict};
 
@@ -19,7 +20,12 @@ use crate::verdict::{ScenarioVerdict, Verdict};
 pub struct Session<'c> {
     catalogue: &'c Catalogue,
     reports: Reports,
-    baseline: Baseline,
+    /// Known failures.
+    pub baseline: Baseline,
+    /// A scenario that passes only when it is run again is as expected.
+    pub flaky_passes: bool,
+    /// Verdicts before the baseline was applied, when somebody wants to update it.
+    pub seen: Option<Vec<ScenarioVerdict>>,
     /// Numbers so far.
     pub summary: Summary,
     failure: Option<Failure>,
@@ -52,17 +58,18 @@ impl<'c> Session<'c> {
         let baseline = match baseline {
             None => Baseline::default(),
             Some(path) => {
-                let named = |error: &dyn std::fmt::Display| {
+                let text = std::fs::read_to_string(path).map_err(|error| {
                     Failure::usage(format!("baseline {}: {error}", path.display()))
-                };
-                let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-                Baseline::parse(&text).map_err(|error| named(&error))?
+                })?;
+                read_baseline(path, &text)?
             }
         };
         Ok(Self {
             catalogue,
             reports,
             baseline,
+            flaky_passes: false,
+            seen: None,
             summary: Summary::default(),
             failure: None,
         })
@@ -85,7 +92,15 @@ impl<'c> Session<'c> {
     }
 
     /// The first event.
-    pub fn begin(&mut self, subject: &str, about: &str, selected: usize, jobs: usize) {
+    pub fn begin(&mut self, beginning: Beginning<'_>) {
+        let Beginning {
+            subject,
+            about,
+            selected,
+            jobs,
+            seed,
+            narrowed,
+        } = beginning;
         self.summary.selected = selected;
         self.tell(&Event::Run {
             format: FORMAT,
@@ -94,32 +109,27 @@ impl<'c> Session<'c> {
             about: about.to_owned(),
             selected,
             jobs,
+            seed,
+            narrowed,
         });
     }
 
     /// Judges evidence, with the baseline.
     pub fn judge(&mut self, evidence: &Evidence) -> ScenarioVerdict {
         let mut verdict = check::judge(evidence);
+        if let Some(seen) = &mut self.seen {
+            seen.push(verdict.clone());
+        }
         self.baseline.apply(&mut verdict);
         verdict
     }
 
     /// Counts and tells a verdict.
-    pub fn finish(
-        &mut self,
-        evidence: &Evidence,
-        verdict: &ScenarioVerdict,
-        bundle: Option<String>,
-        reruns: u32,
-    ) {
+    pub fn finish(&mut self, evidence: &Evidence, verdict: &ScenarioVerdict, past: Past) {
         self.summary.count(verdict.verdict);
-        let event = Event::Finished(Box::new(finished(
-            self.catalogue,
-            evidence,
-            verdict,
-            bundle,
-            reruns,
-        )));
+        let finished = finished(self.catalogue, evidence, verdict, past);
+        self.summary.flaky += usize::from(finished.flaky);
+        let event = Event::Finished(Box::new(finished));
         self.tell(&event);
     }
 
@@ -137,8 +147,9 @@ impl<'c> Session<'c> {
         }
         let summary = self.summary;
         self.tell(&Event::Summary(Totals::Run(summary)));
+        let flaky_passes = self.flaky_passes;
         self.close()?;
-        Ok(Exit::of(&summary, unmatched.len()))
+        Ok(Exit::of(&summary, unmatched.len(), flaky_passes))
     }
 
     /// Nothing more is told.
@@ -218,17 +229,61 @@ pub fn open_reports(outputs: &[Output], verbose: bool, live: Live) -> Result<Rep
     Ok(reports)
 }
 
+/// What stands in the first event.
+#[derive(Debug, Clone, Default)]
+pub struct Beginning<'a> {
+    /// The adapter's name.
+    pub subject: &'a str,
+    /// What it is.
+    pub about: &'a str,
+    /// How many scenarios.
+    pub selected: usize,
+    /// How many at once.
+    pub jobs: usize,
+    /// Of the order, where it is not the written one.
+    pub seed: Option<u64>,
+    /// Capabilities that are left out.
+    pub narrowed: Vec<Narrowed>,
+}
+
+/// What came before the verdict that is told.
+#[derive(Debug, Clone, Default)]
+pub struct Past {
+    /// Where the evidence lies, if it was kept.
+    pub bundle: Option<String>,
+    /// Runs again because the machine had stalled.
+    pub reruns: u32,
+    /// All attempts, the last one too; nothing when there was just one.
+    pub attempts: Vec<Attempt>,
+}
+
+/// A baseline out of a file.
+///
+/// # Errors
+/// When it cannot be used; the message shows the place.
+pub fn read_baseline(path: &Path, text: &str) -> Result<Baseline, Failure> {
+    // A day of the whole world: the same on every machine of a run.
+    let today = jiff::tz::Offset::UTC
+        .to_datetime(jiff::Timestamp::now())
+        .date();
+    Baseline::parse(&path.to_string_lossy(), text, today).map_err(|error| suite::diagnostic(*error))
+}
+
+/// How long a scenario took, milliseconds.
+pub fn duration_ms(evidence: &Evidence) -> u64 {
+    let first = evidence.events.first().map_or(0, |event| event.t_ns);
+    let last = evidence.events.last().map_or(0, |event| event.t_ns);
+    last.saturating_sub(first) / 1_000_000
+}
+
 /// All that reports need of a judged scenario.
-fn finished(
+pub fn finished(
     catalogue: &Catalogue,
     evidence: &Evidence,
     verdict: &ScenarioVerdict,
-    bundle: Option<String>,
-    reruns: u32,
+    past: Past,
 ) -> Finished {
     let header = &evidence.header;
-    let first = evidence.events.first().map_or(0, |event| event.t_ns);
-    let last = evidence.events.last().map_or(0, |event| event.t_ns);
     let told_in_full = verdict.verdict > Verdict::KnownFailure;
     let wrong = verdict
         .checks
@@ -246,8 +301,10 @@ fn finished(
         axes: header.axes.clone(),
         why: header.scenario.why.clone(),
         verdict: verdict.verdict,
-        duration_ms: last.saturating_sub(first) / 1_000_000,
-        reruns,
+        duration_ms: duration_ms(evidence),
+        reruns: past.reruns,
+        flaky: is_flaky(verdict.verdict, &past.attempts),
+        attempts: past.attempts,
         rules: wrong
             .flat_map(|check| &check.proves)
             .filter_map(rule)
@@ -266,9 +323,16 @@ fn finished(
         picture: (verdict.verdict > Verdict::NotApplicable)
             .then(|| Picture::of(evidence))
             .filter(|picture| picture.end_ns > 0),
-        bundle,
+        bundle: past.bundle,
         reproduce: header.reproduce.clone(),
     }
+}
+
+/// It is as expected now, and a violation or a blank was seen before, with nothing changed between. That the machine stalled
+/// is nobody's flakiness.
+fn is_flaky(last: Verdict, attempts: &[Attempt]) -> bool {
+    let failed = |verdict: Verdict| matches!(verdict, Verdict::Fail | Verdict::NoEvidence);
+    last <= Verdict::KnownFailure && attempts.iter().any(|attempt| failed(attempt.verdict))
 }
 
 /// Writes to standard output. A reader that has gone is no fault.

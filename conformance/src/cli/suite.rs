@@ -87,7 +87,7 @@ pub fn context_of(bundled: &Bundled, subject: &Subject) -> Result<RunContext, Fa
 }
 
 /// An error with the place that it is about.
-fn diagnostic<E: miette::Diagnostic + Send + Sync + 'static>(error: E) -> Failure {
+pub fn diagnostic<E: miette::Diagnostic + Send + Sync + 'static>(error: E) -> Failure {
     if error.labels().is_none() {
         // No place to show: the sentence is all.
         let help = error

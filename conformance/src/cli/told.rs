@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::bundle;
 use crate::catalogue::Catalogue;
-use crate::cli::session::{Live, Session};
+use crate::cli::session::{Beginning, Live, Past, Session};
 use crate::cli::{Exit, Failure, session};
 use crate::report::events::{FORMAT, MutantSummary, Totals};
 use crate::report::{Event, Output, Reporter, Reports, Summary};
@@ -87,7 +87,8 @@ impl Stream {
                         &"a second run begins; each run has a file of its own, and `pi-conform merge` makes one of several",
                     ));
                 }
-                (false, "started" | "finished" | "unmatched" | "mutant" | "summary") => {}
+                (false, "started" | "finished" | "unmatched" | "rounds" | "mutant" | "summary") => {
+                }
                 // Events are only added within a format.
                 (false, _) => continue,
             }
@@ -121,7 +122,10 @@ pub fn summary<'e>(events: impl Iterator<Item = &'e Event>) -> Totals {
     for event in events {
         match event {
             Event::Run { selected, .. } => run.selected = *selected,
-            Event::Finished(finished) => run.count(finished.verdict),
+            Event::Finished(finished) => {
+                run.count(finished.verdict);
+                run.flaky += usize::from(finished.flaky);
+            }
             Event::Mutant(mutant) => {
                 matrix.mutants += 1;
                 if mutant.killed {
@@ -130,7 +134,10 @@ pub fn summary<'e>(events: impl Iterator<Item = &'e Event>) -> Totals {
                     matrix.survived.push(mutant.mutant.clone());
                 }
             }
-            Event::Started { .. } | Event::Unmatched { .. } | Event::Summary(_) => {}
+            Event::Started { .. }
+            | Event::Unmatched { .. }
+            | Event::Rounds(_)
+            | Event::Summary(_) => {}
         }
     }
     if matrix.mutants > 0 {
@@ -198,10 +205,20 @@ pub fn judged(paths: &[PathBuf], baseline: Option<&Path>) -> Result<Vec<Event>, 
     let mut session = Session::new(&catalogue, reports, baseline)?;
     let adapter = all.first().map(|(_, evidence)| &evidence.header.adapter);
     let (name, about) = adapter.map_or(("", ""), |adapter| (&adapter.adapter, &adapter.about));
-    session.begin(name, about, all.len(), 1);
+    session.begin(Beginning {
+        subject: name,
+        about,
+        selected: all.len(),
+        jobs: 1,
+        ..Beginning::default()
+    });
     for (folder, evidence) in &all {
         let verdict = session.judge(evidence);
-        session.finish(evidence, &verdict, Some(folder.display().to_string()), 0);
+        let past = Past {
+            bundle: Some(folder.display().to_string()),
+            ..Past::default()
+        };
+        session.finish(evidence, &verdict, past);
     }
     let known: Vec<&str> = all
         .iter()
@@ -243,7 +260,7 @@ pub fn replay(events: &[Event], outputs: &[Output], verbose: bool) -> Result<Exi
         .filter(|event| matches!(event, Event::Unmatched { .. }))
         .count();
     Ok(match events.last() {
-        Some(Event::Summary(Totals::Run(summary))) => Exit::of(summary, unmatched),
+        Some(Event::Summary(Totals::Run(summary))) => Exit::of(summary, unmatched, false),
         Some(Event::Summary(Totals::Mutants(summary)))
             if summary.survived.is_empty() && summary.sound_accused.is_empty() =>
         {

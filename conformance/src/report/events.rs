@@ -2,10 +2,11 @@
 //!
 //! | `type` | when | fields |
 //! |---|---|---|
-//! | `run` | once, first | `format` (this format's number), `suite` (version), `subject`, `about`, `selected`, `jobs` |
+//! | `run` | once, first | `format` (this format's number), `suite` (version), `subject`, `about`, `selected`, `jobs`, `seed`, `narrowed` |
 //! | `started` | a scenario begins | `scenario`, `area` |
 //! | `finished` | a scenario is judged | see [`Finished`] |
 //! | `unmatched` | at the end, an entry of the baseline that matched nothing | `entry`, `problem` |
+//! | `rounds` | at the end of a run of several rounds | see [`Rounds`] |
 //! | `mutant` | with `mutants`, one is through | see [`MutantJudged`] |
 //! | `summary` | once, last | see [`Summary`], or with `mutants` [`MutantSummary`] |
 //!
@@ -41,6 +42,12 @@ pub enum Event {
         selected: usize,
         /// How many run at once.
         jobs: usize,
+        /// What the order of each round is made from, where it is not the written one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seed: Option<u64>,
+        /// Capabilities that the adapter declares and this run leaves out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        narrowed: Vec<Narrowed>,
     },
     /// A scenario begins.
     Started {
@@ -58,6 +65,8 @@ pub enum Event {
         /// What is wrong with it.
         problem: String,
     },
+    /// Several rounds are over.
+    Rounds(Box<Rounds>),
     /// A mutant is through.
     Mutant(Box<MutantJudged>),
     /// The run is over.
@@ -72,6 +81,60 @@ pub enum Totals {
     Run(Summary),
     /// Of a kill matrix.
     Mutants(MutantSummary),
+}
+
+/// A capability that this run does without.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Narrowed {
+    /// Its name.
+    pub capability: String,
+    /// Why, in the words of the file that says so.
+    pub reason: String,
+}
+
+/// How often which scenario got which verdict, over all rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rounds {
+    /// Rounds that began.
+    pub rounds: u32,
+    /// Every scenario that was judged, in order of its first verdict.
+    pub scenarios: Vec<Tally>,
+}
+
+/// One scenario over all rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tally {
+    /// Full name with axis values.
+    pub scenario: String,
+    /// Area.
+    pub area: String,
+    /// How often which verdict.
+    pub verdicts: IndexMap<Verdict, u32>,
+    /// How often it passed only when it was run again.
+    #[serde(default)]
+    pub flaky: u32,
+}
+
+impl Tally {
+    /// Always the same verdict, and at once.
+    pub fn is_steady(&self) -> bool {
+        self.verdicts.len() == 1 && self.flaky == 0
+    }
+}
+
+/// One run of a scenario that was run again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Attempt {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// How long it took, milliseconds.
+    pub duration_ms: u64,
+    /// The checks that were not as expected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckVerdict>,
+    /// Where the evidence lies, if it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<String>,
 }
 
 /// A judged scenario.
@@ -92,6 +155,12 @@ pub struct Finished {
     /// How often it was run again because the machine had stalled.
     #[serde(default)]
     pub reruns: u32,
+    /// Every attempt in order, this last one too, when there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
+    /// It failed and then passed, with nothing changed between.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flaky: bool,
     /// Every check with its own verdict.
     pub checks: Vec<CheckVerdict>,
     /// The rule of each requirement that a check which is not a pass shows.
@@ -136,6 +205,9 @@ pub struct Summary {
     pub inconclusive: usize,
     /// The harness failed.
     pub harness_error: usize,
+    /// Those among them that failed first and passed when they were run again.
+    #[serde(default)]
+    pub flaky: usize,
 }
 
 impl Summary {
@@ -182,7 +254,7 @@ impl Summary {
 
     /// Nothing is wrong and nothing open, with so many `unmatched` entries of the baseline.
     pub fn is_as_expected(&self, unmatched: usize) -> bool {
-        let wrong = self.fail + self.stale + self.harness_error + unmatched;
+        let wrong = self.fail + self.stale + self.flaky + self.harness_error + unmatched;
         wrong + self.open() == 0 && self.not_applicable < self.selected
     }
 
@@ -192,6 +264,8 @@ impl Summary {
             "the harness failed, so nothing is said about those scenarios"
         } else if self.fail + self.stale + unmatched > 0 {
             "not all is as it must be"
+        } else if self.flaky > 0 {
+            "not steady: something passed only when it was run again"
         } else if self.no_evidence + self.inconclusive > 0 {
             "incomplete: some scenarios could not be judged"
         } else if self.not_run() > 0 {

@@ -45,7 +45,7 @@ impl Gathered {
                 self.subject.clone_from(subject);
                 self.about.clone_from(about);
             }
-            Event::Started { .. } => {}
+            Event::Started { .. } | Event::Rounds(_) => {}
             Event::Finished(finished) => self.finished.push((**finished).clone()),
             Event::Unmatched { entry, problem } => {
                 self.unmatched.push((entry.clone(), problem.clone()));
@@ -64,9 +64,17 @@ impl Gathered {
             let summary = areas.entry(finished.area.as_str()).or_default();
             summary.selected += 1;
             summary.count(finished.verdict);
+            summary.flaky += usize::from(finished.flaky);
         }
         areas.sort_unstable_keys();
         areas
+    }
+
+    /// Scenarios that passed only when they were run again, by name.
+    pub fn flaky(&self) -> Vec<&Finished> {
+        let mut found: Vec<&Finished> = self.finished.iter().filter(|it| it.flaky).collect();
+        found.sort_by(|a, b| (&a.area, &a.scenario).cmp(&(&b.area, &b.scenario)));
+        found
     }
 
     /// Scenarios that are `wanted`, the worst first, those of one verdict in the order of their names. An order that does

@@ -45,6 +45,16 @@ impl<W: Write> Github<W> {
             );
             self.annotation(kind, &title, &message(finished))?;
         }
+        for finished in run.flaky() {
+            let title = format!("flaky: {}/{}", finished.area, finished.scenario);
+            let words: Vec<&str> = finished.attempts.iter().map(|a| a.verdict.word()).collect();
+            let said = format!(
+                "attempts: {}\nreproduce: {}",
+                words.join(", "),
+                line(&finished.reproduce)
+            );
+            self.annotation("warning", &title, &said)?;
+        }
         for (entry, problem) in &run.unmatched {
             let title = format!("unmatched: {entry}");
             self.annotation(

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::report::events::{MutantJudged, MutantSummary, Totals};
-use crate::report::{Event, Finished, Reporter, Summary};
+use crate::report::events::{MutantJudged, MutantSummary, Narrowed, Totals};
+use crate::report::{Event, Finished, Reporter, Rounds, Summary};
 use crate::verdict::{CheckVerdict, Verdict};
 
 const BOLD: Style = Style::new().bold();
@@ -20,6 +20,10 @@ pub struct Human<W> {
     subject: String,
     bad: Vec<Finished>,
     known: Vec<Finished>,
+    flaky: Vec<Finished>,
+    rounds: Option<Rounds>,
+    seed: Option<u64>,
+    narrowed: Vec<Narrowed>,
     unmatched: Vec<(String, String)>,
     mutants: Vec<MutantJudged>,
 }
@@ -46,6 +50,10 @@ impl<W: Write> Human<W> {
             subject: String::new(),
             bad: Vec::new(),
             known: Vec::new(),
+            flaky: Vec::new(),
+            rounds: None,
+            seed: None,
+            narrowed: Vec::new(),
             unmatched: Vec::new(),
             mutants: Vec::new(),
         }
@@ -53,7 +61,7 @@ impl<W: Write> Human<W> {
 
     fn line(&mut self, finished: &Finished) -> io::Result<()> {
         let style = style(finished.verdict);
-        let word = finished.verdict.word();
+        let word = word(finished);
         writeln!(
             self.out,
             "{style}{word:<14}{style:#} {}/{}  {DIM}{} ms{DIM:#}",
@@ -75,7 +83,11 @@ impl<W: Write> Human<W> {
         Ok(())
     }
 
-    fn in_full(&mut self, finished: &Finished) -> io::Result<()> {
+    /// Everything about a scenario that is not as expected.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn in_full(&mut self, finished: &Finished) -> io::Result<()> {
         let style = style(finished.verdict);
         let out = &mut self.out;
         writeln!(out)?;
@@ -92,9 +104,12 @@ impl<W: Write> Human<W> {
             writeln!(out)?;
             writeln!(
                 out,
-                "  {BOLD}{}{BOLD:#}  {}",
+                "  {BOLD}{}{BOLD:#}  {}{}",
                 check.id,
-                check.verdict.word()
+                check.verdict.word(),
+                check
+                    .kind
+                    .map_or(String::new(), |kind| format!(" ({})", kind.word()))
             )?;
             for id in &check.proves {
                 let rule = finished.rules.get(id).map_or("", String::as_str);
@@ -126,6 +141,56 @@ impl<W: Write> Human<W> {
         writeln!(out, "  reproduce  {}", finished.reproduce)
     }
 
+    /// A scenario that passed only when it was run again: what each attempt before that saw.
+    fn attempts(&mut self, finished: &Finished) -> io::Result<()> {
+        let style = style(Verdict::Inconclusive);
+        let (area, name) = (&finished.area, &finished.scenario);
+        let words: Vec<&str> = finished.attempts.iter().map(|a| a.verdict.word()).collect();
+        let out = &mut self.out;
+        writeln!(out)?;
+        writeln!(out, "{style}flaky{style:#}  {BOLD}{area}/{name}{BOLD:#}")?;
+        writeln!(out, "  attempts   {}", words.join(", "))?;
+        for attempt in &finished.attempts {
+            for check in &attempt.checks {
+                writeln!(out, "  {}: expected {}", check.id, check.expected)?;
+                writeln!(out, "    saw      {}", check.seen)?;
+            }
+            if let Some(bundle) = &attempt.bundle {
+                writeln!(out, "  bundle     {bundle}")?;
+            }
+        }
+        writeln!(out, "  reproduce  {}", finished.reproduce)
+    }
+
+    /// What several rounds came to: the scenarios that were not always the same.
+    fn tally(&mut self, rounds: &Rounds) -> io::Result<()> {
+        let out = &mut self.out;
+        let (all, count) = (rounds.scenarios.len(), rounds.rounds);
+        let plural = if count == 1 { "" } else { "s" };
+        let steady = rounds.scenarios.iter().filter(|it| it.is_steady()).count();
+        writeln!(out)?;
+        writeln!(
+            out,
+            "{count} round{plural}: {steady} of {all} scenarios had one verdict each time"
+        )?;
+        if let Some(seed) = self.seed {
+            writeln!(out, "the order came from --seed {seed}")?;
+        }
+        for tally in rounds.scenarios.iter().filter(|tally| !tally.is_steady()) {
+            let mut words: Vec<String> = tally
+                .verdicts
+                .iter()
+                .map(|(verdict, times)| format!("{times} {}", verdict.word()))
+                .collect();
+            if tally.flaky > 0 {
+                words.push(format!("{} flaky", tally.flaky));
+            }
+            let (area, name) = (&tally.area, &tally.scenario);
+            writeln!(out, "  {area}/{name}: {}", words.join(", "))?;
+        }
+        Ok(())
+    }
+
     fn summary(&mut self, summary: &Summary) -> io::Result<()> {
         for finished in std::mem::take(&mut self.known) {
             let reason = finished
@@ -138,6 +203,12 @@ impl<W: Write> Human<W> {
                 "{DIM}known failure  {}/{}: {reason}{DIM:#}",
                 finished.area, finished.scenario
             )?;
+        }
+        for finished in std::mem::take(&mut self.flaky) {
+            self.attempts(&finished)?;
+        }
+        if let Some(rounds) = self.rounds.take() {
+            self.tally(&rounds)?;
         }
         // The worst last, where the eye is when the run has ended.
         self.bad.sort_by_key(|finished| finished.verdict);
@@ -174,14 +245,26 @@ impl<W: Write> Human<W> {
                 format!("{style}{count} {}{style:#}", verdict.word())
             })
             .collect();
+        let mut told = told.join(", ");
+        if summary.flaky > 0 {
+            let style = style(Verdict::Inconclusive);
+            told += &format!(", {style}{} flaky{style:#}", summary.flaky);
+        }
         let plural = if summary.selected == 1 { "" } else { "s" };
         writeln!(self.out)?;
+        if !self.narrowed.is_empty() {
+            let without = self.narrowed.iter();
+            let without: Vec<String> = without
+                .map(|it| format!("`{}` ({})", it.capability, it.reason))
+                .collect();
+            writeln!(self.out, "narrowed: without {}", without.join(", "))?;
+        }
         writeln!(
             self.out,
             "{} scenario{plural} on {} in {secs:.1} s",
             summary.selected, self.subject
         )?;
-        writeln!(self.out, "{}", told.join(", "))?;
+        writeln!(self.out, "{told}")?;
         writeln!(self.out, "{}", summary.conclusion(unmatched.len()))?;
         let not_run = summary.not_run();
         if not_run > 0 {
@@ -246,16 +329,35 @@ impl<W: Write> Human<W> {
     }
 }
 
+/// The word for people: a flaky pass is not just a pass.
+fn word(finished: &Finished) -> &'static str {
+    if finished.flaky {
+        "flaky"
+    } else {
+        finished.verdict.word()
+    }
+}
+
 impl<W: Write> Reporter for Human<W> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         match event {
-            Event::Run { subject, .. } => self.subject.clone_from(subject),
+            Event::Run {
+                subject,
+                seed,
+                narrowed,
+                ..
+            } => {
+                self.subject.clone_from(subject);
+                self.seed = *seed;
+                self.narrowed.clone_from(narrowed);
+            }
             Event::Started { .. } => {}
             Event::Finished(finished) => {
                 if self.verbose {
                     self.line(finished)?;
                 }
                 match finished.verdict {
+                    _ if finished.flaky => self.flaky.push((**finished).clone()),
                     Verdict::Pass | Verdict::Differs | Verdict::NotApplicable => {}
                     Verdict::KnownFailure => self.known.push((**finished).clone()),
                     _ => self.bad.push((**finished).clone()),
@@ -264,6 +366,7 @@ impl<W: Write> Reporter for Human<W> {
             Event::Unmatched { entry, problem } => {
                 self.unmatched.push((entry.clone(), problem.clone()))
             }
+            Event::Rounds(rounds) => self.rounds = Some((**rounds).clone()),
             Event::Mutant(mutant) => self.mutants.push((**mutant).clone()),
             Event::Summary(Totals::Run(summary)) => self.summary(summary)?,
             Event::Summary(Totals::Mutants(summary)) => self.matrix(summary)?,

@@ -1,15 +1,16 @@
 //! JUnit XML: a suite for each area, a case for each scenario.
 //!
 //! A violation or a stale entry is a *failure*; what could not be judged is an *error*; what is not applicable or known to fail is
-//! *skipped*, with the reason. A differing policy is a success that says so in its output.
+//! *skipped*, with the reason. A differing policy is a success that says so in its output. What failed before it was run again is a
+//! `flakyFailure` of a success, or a `rerunFailure` of a failure.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
-use crate::report::{Event, Finished, Reporter};
+use crate::report::{Attempt, Event, Finished, Reporter};
 use crate::verdict::Verdict;
 
 /// Collects the run and writes it at its end.
@@ -57,7 +58,7 @@ impl<W: Write> Reporter for Junit<W> {
                 report.serialize(&mut self.out).map_err(io::Error::other)?;
                 self.out.flush()?;
             }
-            Event::Started { .. } | Event::Mutant(_) => {}
+            Event::Started { .. } | Event::Rounds(_) | Event::Mutant(_) => {}
         }
         Ok(())
     }
@@ -78,7 +79,7 @@ fn case(finished: &Finished) -> TestCase {
         });
         lines.collect::<Vec<_>>().join("\n")
     };
-    let status = match finished.verdict {
+    let mut status = match finished.verdict {
         Verdict::Pass | Verdict::Differs => TestCaseStatus::success(),
         Verdict::NotApplicable | Verdict::KnownFailure => {
             let mut status = TestCaseStatus::skipped();
@@ -102,6 +103,8 @@ fn case(finished: &Finished) -> TestCase {
             status
         }
     };
+    let before = finished.attempts.split_last().map_or(&[][..], |(_, b)| b);
+    status.add_reruns(before.iter().map(rerun));
     let mut case = TestCase::new(finished.scenario.as_str(), status);
     case.set_classname(finished.area.as_str());
     case.set_time(Duration::from_millis(finished.duration_ms));
@@ -109,6 +112,29 @@ fn case(finished: &Finished) -> TestCase {
         case.set_system_out(told());
     }
     case
+}
+
+/// An attempt before the last.
+fn rerun(attempt: &Attempt) -> TestRerun {
+    let kind = match attempt.verdict {
+        Verdict::Fail | Verdict::Stale => NonSuccessKind::Failure,
+        _ => NonSuccessKind::Error,
+    };
+    let mut rerun = TestRerun::new(kind);
+    let lines = attempt.checks.iter().map(|check| {
+        format!(
+            "{}: expected {}; saw {}",
+            check.id, check.expected, check.seen
+        )
+    });
+    rerun
+        .set_type(attempt.verdict.word())
+        .set_message(lines.collect::<Vec<_>>().join("\n"))
+        .set_time(Duration::from_millis(attempt.duration_ms));
+    if let Some(bundle) = &attempt.bundle {
+        rerun.set_description(format!("bundle: {bundle}"));
+    }
+    rerun
 }
 
 fn details(finished: &Finished) -> String {

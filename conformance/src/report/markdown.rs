@@ -46,6 +46,7 @@ impl<W: Write> Markdown<W> {
             (summary.known_failure, "known to fail"),
             (summary.not_applicable, "not applicable"),
             (summary.stale, "stale"),
+            (summary.flaky, "flaky"),
             (summary.inconclusive, "inconclusive"),
             (summary.no_evidence, "without evidence"),
             (summary.harness_error, "not run for a fault of the harness"),
@@ -92,6 +93,15 @@ impl<W: Write> Markdown<W> {
             }
             if left.len() > BY_NAME {
                 writeln!(out, "- … {} in all", left.len())?;
+            }
+            writeln!(out)?;
+        }
+        let flaky = run.flaky();
+        if !flaky.is_empty() {
+            writeln!(out, "### Passed only when run again\n")?;
+            for finished in flaky {
+                let words: Vec<&str> = finished.attempts.iter().map(|a| a.verdict.word()).collect();
+                writeln!(out, "- {}: {}", heading(finished), words.join(", "))?;
             }
             writeln!(out)?;
         }

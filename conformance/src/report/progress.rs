@@ -55,12 +55,12 @@ impl Reporter for Progress {
                 self.running.retain(|name| *name != finished.scenario);
                 self.summary.count(finished.verdict);
                 self.bar.inc(1);
-                if finished.verdict > Verdict::KnownFailure {
+                if finished.verdict > Verdict::KnownFailure || finished.flaky {
                     self.bar.println(line(finished));
                 }
             }
             Event::Mutant(_) => self.bar.inc(0),
-            Event::Unmatched { .. } => {}
+            Event::Unmatched { .. } | Event::Rounds(_) => {}
             Event::Summary(_) => self.bar.finish_and_clear(),
         }
         self.bar.set_message(self.message());
@@ -97,7 +97,7 @@ impl<W: io::Write> Reporter for Plain<W> {
             Event::Run { selected, .. } => self.selected = *selected,
             Event::Finished(finished) => {
                 self.finished += 1;
-                if finished.verdict > Verdict::KnownFailure {
+                if finished.verdict > Verdict::KnownFailure || finished.flaky {
                     self.wrong += 1;
                     writeln!(self.out, "{}", line(finished))?;
                 }
@@ -113,7 +113,10 @@ impl<W: io::Write> Reporter for Plain<W> {
                 let word = if mutant.killed { "killed" } else { "survived" };
                 writeln!(self.out, "{word}  {}", mutant.mutant)?;
             }
-            Event::Started { .. } | Event::Unmatched { .. } | Event::Summary(_) => {}
+            Event::Started { .. }
+            | Event::Unmatched { .. }
+            | Event::Rounds(_)
+            | Event::Summary(_) => {}
         }
         Ok(())
     }
@@ -123,7 +126,11 @@ impl<W: io::Write> Reporter for Plain<W> {
 fn line(finished: &Finished) -> String {
     format!(
         "{}  {}/{}",
-        finished.verdict.word(),
+        if finished.flaky {
+            "flaky"
+        } else {
+            finished.verdict.word()
+        },
         finished.area,
         finished.scenario
     )

@@ -131,7 +131,15 @@ impl<W: Write> Reporter for Tap<W> {
                 writeln!(self.out, "TAP version 14")?;
                 writeln!(self.out, "# pi-conform on {}", line(subject))?;
             }
-            Event::Finished(finished) => self.finished(finished)?,
+            Event::Finished(finished) => {
+                self.finished(finished)?;
+                if finished.flaky {
+                    let name = format!("{}/{}", finished.area, finished.scenario);
+                    let times = finished.attempts.len();
+                    let name = line(&name);
+                    writeln!(self.out, "# flaky: {name} passed at attempt {times}")?;
+                }
+            }
             Event::Unmatched { entry, problem } => {
                 self.unmatched += 1;
                 self.point(false, &format!("baseline: {entry}"), "")?;
@@ -151,7 +159,10 @@ impl<W: Write> Reporter for Tap<W> {
                 };
                 writeln!(self.out, "1..{planned}{skip}")?;
             }
-            Event::Started { .. } | Event::Mutant(_) | Event::Summary(Totals::Mutants(_)) => {}
+            Event::Started { .. }
+            | Event::Rounds(_)
+            | Event::Mutant(_)
+            | Event::Summary(Totals::Mutants(_)) => {}
         }
         self.out.flush()
     }

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use super::events::{FORMAT, Killer, MutantJudged, MutantSummary, Totals};
 use super::{Event, Finished, Format, Human, Json, Junit, Output, Reporter, Summary};
-use crate::verdict::{CheckVerdict, Verdict};
+use crate::verdict::{CheckVerdict, FailureKind, Verdict};
 
 /// Keeps what a reporter writes.
 #[derive(Clone, Default)]
@@ -44,6 +44,7 @@ fn check(id: &str, verdict: Verdict, expected: &str, seen: &str) -> CheckVerdict
         verdict,
         expected: expected.to_owned(),
         seen: seen.to_owned(),
+        kind: (verdict == Verdict::Fail).then_some(FailureKind::Hang),
     }
 }
 
@@ -63,6 +64,8 @@ fn finished(name: &str, verdict: Verdict, checks: Vec<CheckVerdict>) -> Event {
         verdict,
         duration_ms: 1234,
         reruns: 0,
+        attempts: Vec::new(),
+        flaky: false,
         rules: IndexMap::from([(
             "drain.descendant-holds-stdout".to_owned(),
             "A descendant that keeps the stdout pipe open cannot hang the call.".to_owned(),
@@ -184,6 +187,8 @@ fn events() -> Vec<Event> {
         about: "The bundled reference".to_owned(),
         selected: scenarios.len(),
         jobs: 2,
+        seed: None,
+        narrowed: Vec::new(),
     }];
     for (name, verdict, checks) in scenarios {
         summary.count(verdict);
@@ -240,7 +245,7 @@ fn json_lines() {
     let last = text.lines().last().unwrap();
     assert_eq!(
         last,
-        r#"{"type":"summary","selected":9,"pass":1,"fail":1,"differs":1,"known_failure":1,"stale":1,"not_applicable":1,"no_evidence":1,"inconclusive":1,"harness_error":1}"#
+        r#"{"type":"summary","selected":9,"pass":1,"fail":1,"differs":1,"known_failure":1,"stale":1,"not_applicable":1,"no_evidence":1,"inconclusive":1,"harness_error":1,"flaky":0}"#
     );
     let again: Vec<Event> = text
         .lines()

@@ -23,6 +23,8 @@ pub struct RunContext {
     pub reproduce: String,
     /// Set when the run is to end early.
     pub interrupt: Interrupt,
+    /// Set when no further scenario is to begin; those that run go on to their end.
+    pub enough: Interrupt,
 }
 
 impl RunContext {
@@ -37,6 +39,7 @@ impl RunContext {
             checkout: None,
             reproduce: "pi-conform run '{name}'".into(),
             interrupt: Interrupt::default(),
+            enough: Interrupt::default(),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::yaml::{self, YamlError};
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
 /// Folders of `scenarios/` that hold other things.
-const OTHER_FOLDERS: [&str; 2] = ["requirements", "traces"];
+const OTHER_FOLDERS: [&str; 3] = ["contract", "requirements", "traces"];
 
 /// One scenario file, read and checked for its shape.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl Loaded {
         help: Option<String>,
     ) -> YamlError {
         let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
-        let offset = find(&self.text, &path, word);
+        let offset = yaml::find(&self.text, &path, word);
         YamlError::at(&self.file, &self.text, message, help, offset)
     }
 }

@@ -36,9 +36,7 @@ fn children(loaded: &Loaded, scenario: &Scenario) -> Vec<YamlError> {
     let lonely = scenario.children.len() == 1 && (raw || calls.iter().any(|c| c.child.is_none()));
     let texts = serde_json::to_string(&scenario.steps).unwrap_or_default();
     let idle = scenario.children.iter().filter(|(name, child)| {
-        let called = calls
-            .iter()
-            .any(|call| call.child.as_ref() == Some(name));
+        let called = calls.iter().any(|call| call.child.as_ref() == Some(name));
         // Its own mark, or the usual one in a text, picks it without a call that names it.
         let marked = matches!(child, Child::Full(full) if full.when.is_some())
             || texts.contains(&format!("kit-child-{name}"));
@@ -50,9 +48,8 @@ fn children(loaded: &Loaded, scenario: &Scenario) -> Vec<YamlError> {
             .filter_map(|call| call.child.as_deref())
             .filter(|child| !scenario.children.contains_key(*child));
         let near = nearest(name, near).map(|near| format!("a step starts `{near}`"));
-        let help = near.unwrap_or_else(|| {
-            format!("start it with `call: {{child: {name}}}`, or take it out")
-        });
+        let help = near
+            .unwrap_or_else(|| format!("start it with `call: {{child: {name}}}`, or take it out"));
         let message = format!("no step starts the child `{name}`");
         loaded.wrong(&["children"], Some(name), message, Some(help))
     })
@@ -83,14 +80,20 @@ fn barriers(loaded: &Loaded, scenario: &Scenario) -> Vec<YamlError> {
     let help = |name: &str, others: &BTreeSet<String>| {
         nearest(name, others.iter().map(String::as_str)).map(|n| format!("did you mean `{n}`?"))
     };
-    let idle = opened.iter().filter(|name| !fits(name, &waited)).map(|name| {
-        let message = format!("no act waits at the barrier `{name}`");
-        loaded.wrong(&["steps", "open"], Some(name), message, help(name, &waited))
-    });
-    let endless = waited.iter().filter(|name| !fits(name, &opened)).map(|name| {
-        let message = format!("no step opens the barrier `{name}`");
-        loaded.wrong(&["barrier"], Some(name), message, help(name, &opened))
-    });
+    let idle = opened
+        .iter()
+        .filter(|name| !fits(name, &waited))
+        .map(|name| {
+            let message = format!("no act waits at the barrier `{name}`");
+            loaded.wrong(&["steps", "open"], Some(name), message, help(name, &waited))
+        });
+    let endless = waited
+        .iter()
+        .filter(|name| !fits(name, &opened))
+        .map(|name| {
+            let message = format!("no step opens the barrier `{name}`");
+            loaded.wrong(&["barrier"], Some(name), message, help(name, &opened))
+        });
     idle.chain(endless).collect()
 }
 
@@ -203,7 +206,7 @@ checks:
             (
                 "  - open: go\n",
                 "",
-                "scenarios/area/s.yaml:6:22: no step opens the barrier `go`",
+                "scenarios/area/s.yaml:6:23: no step opens the barrier `go`",
             ),
             (
                 "    - wait: {barrier: go}\n",
@@ -229,8 +232,14 @@ checks:
 
     #[test]
     fn a_child_may_be_picked_by_a_mark() {
-        let marked = GOOD.replace("  b: [{answer: z}]", "  b: {when: {argv: --fast}, acts: [{answer: z}]}");
-        assert_eq!(told(&marked.replace("child: b", "child: a")), Vec::<String>::new());
+        let marked = GOOD.replace(
+            "  b: [{answer: z}]",
+            "  b: {when: {argv: --fast}, acts: [{answer: z}]}",
+        );
+        assert_eq!(
+            told(&marked.replace("child: b", "child: a")),
+            Vec::<String>::new()
+        );
         let text = GOOD.replace("child: b,", "child: a, task: kit-child-b,");
         assert_eq!(told(&text), Vec::<String>::new());
     }

@@ -137,7 +137,9 @@ fn exists(tree: &Tree, path: &str) -> bool {
 }
 
 /// What cargo is asked for in documents.
-const CARGO: &[&str] = &["bench", "build", "clippy", "fmt", "install", "run", "test"];
+const CARGO: &[&str] = &[
+    "bench", "build", "clippy", "fmt", "install", "nextest", "run", "test",
+];
 
 fn commands(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();

@@ -24,6 +24,7 @@ mod report_args;
 mod rounds;
 mod run;
 mod schema;
+mod scoreboard;
 mod select;
 mod session;
 mod smoke;
@@ -139,6 +140,7 @@ fn dispatch(bundled: &Bundled, args: Args) -> Result<Exit, Failure> {
         Command::Smoke(args) => smoke::main(bundled, &args),
         Command::Baseline(args) => baseline::main(&args),
         Command::Harness(args) => harness::main(&args),
+        Command::Scoreboard(args) => scoreboard::main(&args),
         Command::Completions(args) => {
             let mut out = Vec::new();
             clap_complete::generate(args.shell, &mut Args::command(), "pi-conform", &mut out);

@@ -12,6 +12,7 @@ mod json;
 mod junit;
 mod markdown;
 mod progress;
+pub mod scoreboard;
 mod svg;
 mod tap;
 #[cfg(test)]

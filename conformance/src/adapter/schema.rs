@@ -225,4 +225,7 @@ pub struct Rule {
     pub map: IndexMap<String, Value>,
     /// Negates a boolean.
     pub not: bool,
+    /// Only where this other rule finds something that is not `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<Box<Rule>>,
 }

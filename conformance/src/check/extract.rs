@@ -54,6 +54,11 @@ fn at(result: &Value, pointer: &str) -> Option<Value> {
 }
 
 fn apply(rule: &Rule, result: &Value) -> Option<Value> {
+    if let Some(when) = &rule.when
+        && apply(when, result).is_none_or(|found| found == Value::Bool(false))
+    {
+        return None;
+    }
     let mut value = at(result, rule.pointer.as_deref().unwrap_or("text"))?;
     if let Some(pattern) = &rule.pattern {
         let found = value

@@ -65,6 +65,8 @@ pub enum Command {
     Baseline(Baseline),
     /// The scenarios as tests of Rust's own harness, for `cargo nextest` and the like.
     Harness(Harness),
+    /// Make one document out of the results of several subjects.
+    Scoreboard(Scoreboard),
     /// Print a completion script for a shell.
     Completions(Completions),
 }
@@ -376,6 +378,17 @@ pub struct Harness {
     /// Arguments of Rust's test harness, after `--`: `--list --format terse`, `--exact NAME`, `--ignored`, `--skip PART`.
     #[arg(last = true, value_name = "LIBTEST-ARGS")]
     pub libtest: Vec<String>,
+}
+
+/// `scoreboard`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Scoreboard {
+    /// Files that `run --format json:FILE` has written, one a subject, in the order in which they are to stand.
+    #[arg(value_name = "RESULTS", required = true)]
+    pub results: Vec<PathBuf>,
+    /// Where the document goes; default: standard output.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// `completions`.

@@ -1,30 +1,16 @@
 //! Choosing scenarios by name, pattern, requirement and area.
 
+use clap::CommandFactory as _;
 use globset::GlobMatcher;
 
 use crate::baseline::{glob, plain};
 use crate::catalogue::Catalogue;
 use crate::check::words::nearest;
 use crate::cli::Failure;
-use crate::cli::args::Which;
+use crate::cli::args::{Args, Which};
 use crate::contract;
 use crate::coverage::proves;
 use crate::scenario::Planned;
-
-/// Words that a mistyped first argument may have meant: without a command it names a scenario.
-const COMMANDS: [&str; 11] = [
-    "baseline",
-    "harness",
-    "run",
-    "list",
-    "why",
-    "coverage",
-    "lint",
-    "schema",
-    "judge",
-    "mutants",
-    "completions",
-];
 
 /// Scenarios that the options choose, in their order.
 ///
@@ -120,12 +106,13 @@ fn shows(planned: &Planned, pattern: &str, matcher: &GlobMatcher) -> bool {
 }
 
 fn unknown(what: &str, word: &str, known: &[&str]) -> Failure {
-    let commands = if what == "scenario" {
-        &COMMANDS[..]
-    } else {
-        &[]
+    // A mistyped first argument may have meant a command: without one it names a scenario.
+    let program = Args::command();
+    let commands: Vec<&str> = match what {
+        "scenario" => program.get_subcommands().map(clap::Command::get_name).collect(),
+        _ => Vec::new(),
     };
-    let near = nearest(word, known.iter().chain(commands).copied());
+    let near = nearest(word, known.iter().copied().chain(commands.iter().copied()));
     let near = near.map_or(String::new(), |near| {
         let kind = if commands.contains(&near) {
             "the command "

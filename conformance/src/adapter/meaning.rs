@@ -48,7 +48,7 @@ const NAMES: [&str; 19] = [
 ];
 
 /// Names that an operation carries besides; a `cwd` of its own among them.
-const CARRIED: [&str; 4] = ["task", "profile", "cwd", "model"];
+const CARRIED: [&str; 5] = ["task", "profile", "cwd", "model", "call"];
 
 /// Programs that the suite brings along: `{{ bin.NAME }}`.
 const PROGRAMS: [&str; 1] = ["delegate"];

@@ -12,7 +12,8 @@ use super::Figures;
 ///
 /// Strings in `command`, `env`, `files` and `operations` are templates (minijinja). Known names: `self` (the suite's own
 /// executable), `child` (where the child binary lies), `run` (the scenario's folder), `home`, `agent`, `work`,
-/// `project`, `settings.NAME`, `figures.NAME`; in operations also what the operation carries (`task`, `profile`, `cwd`, `model`).
+/// `project`, `settings.NAME`, `figures.NAME`; in operations also what the operation carries (`task`, `profile`, `cwd`, `model`, `call`: the call's name).
+/// Of parts: `packages.NAME` and `checkout`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Adapter {
@@ -219,6 +220,12 @@ pub struct Rule {
     pub pointer: Option<String>,
     /// Regular expression on the found text; its first group (or the whole match) is the value.
     pub pattern: Option<String>,
+    /// What was found is text that holds JSON: its value counts.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub json: bool,
+    /// JSON pointer into that value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
     /// This value, if pointer and pattern matched.
     pub value: Option<Value>,
     /// Translates the found value: word to word.

@@ -69,6 +69,12 @@ fn apply(rule: &Rule, result: &Value) -> Option<Value> {
         let whole = captures.get(1).or_else(|| captures.get(0))?;
         value = Value::String(whole.as_str().to_owned());
     }
+    if rule.json {
+        value = serde_json::from_str(value.as_str()?).ok()?;
+    }
+    if let Some(pointer) = &rule.at {
+        value = value.pointer(pointer)?.clone();
+    }
     if let Some(fixed) = &rule.value {
         return Some(fixed.clone());
     }
@@ -87,4 +93,55 @@ fn apply(rule: &Rule, result: &Value) -> Option<Value> {
         value = Value::Bool(!value.as_bool()?);
     }
     Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(rule: &str, result: Value) -> Option<Value> {
+        apply(&serde_saphyr::from_str(rule).unwrap(), &result)
+    }
+
+    #[test]
+    fn a_rule_may_read_json_inside_a_text_and_depend_on_another() {
+        let result = |text: &str, error: bool| json!({"content": [{"type": "text", "text": text}], "isError": error});
+        let inner = r#"note {"status": "done", "out": "a\"b"}"#;
+        for (rule, error, expected) in [
+            (
+                "{pattern: '\\{.*\\}', json: true, at: /status}",
+                false,
+                Some(json!("done")),
+            ),
+            (
+                r#"{pattern: '"out": ("(?:[^"\\]|\\.)*")', json: true}"#,
+                false,
+                Some(json!("a\"b")),
+            ),
+            ("{json: true}", false, None),
+            (
+                "{pointer: text, when: {pointer: /isError, not: true}, value: yes}",
+                false,
+                Some(json!("yes")),
+            ),
+            (
+                "{pointer: text, when: {pointer: /isError, not: true}, value: yes}",
+                true,
+                None,
+            ),
+            (
+                "{pointer: text, when: {pointer: /isError}, value: yes}",
+                true,
+                Some(json!("yes")),
+            ),
+        ] {
+            assert_eq!(
+                found(rule, result(inner, error)),
+                expected,
+                "{rule} {error}"
+            );
+        }
+    }
 }

@@ -13,7 +13,7 @@ use super::Figures;
 /// Strings in `command`, `env`, `files` and `operations` are templates (minijinja). Known names: `self` (the suite's own
 /// executable), `child` (where the child binary lies), `run` (the scenario's folder), `home`, `agent`, `work`,
 /// `project`, `settings.NAME`, `figures.NAME`; in operations also what the operation carries (`task`, `profile`, `cwd`, `model`, `call`: the call's name).
-/// Of parts: `packages.NAME` and `checkout`.
+/// Of parts: `packages.NAME` and `checkout`. `here` is the folder of the adapter's own file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Adapter {
@@ -69,6 +69,9 @@ pub struct Adapter {
     pub operations: IndexMap<String, Operation>,
     /// Observations out of results.
     pub observations: IndexMap<String, Observation>,
+    /// Folder of the file that it was read from; `{{ here }}` in templates. Empty for one that the program carries.
+    #[serde(skip)]
+    pub folder: String,
     /// Values of further names that scenarios may use, such as the isolation flags (`facts.isolation-flags`).
     #[serde(default)]
     pub facts: IndexMap<String, Value>,

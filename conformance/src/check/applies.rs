@@ -64,6 +64,10 @@ pub fn out_of_sight(
             path.look
         ));
     }
+    let no_own_process = adapter.transport == Transport::Command && !adapter.uses.serves;
+    if no_own_process && matches!(path.root, Root::Subject(_)) {
+        return Some("each call is a process of its own; there is no subject beside them".to_owned());
+    }
     if adapter.child_mode != ChildMode::InProcess {
         return None;
     }
@@ -107,6 +111,8 @@ enum Demand {
     Records,
     /// Facts of the parent's run.
     ParentFacts,
+    /// One process that is the subject for the whole scenario.
+    OwnProcess,
 }
 
 /// What a way of talking can carry.
@@ -121,6 +127,7 @@ fn carries(adapter: &Adapter, demand: Demand) -> bool {
             transport == Transport::Mcp
         }
         Demand::ParentFacts => transport != Transport::Command,
+        Demand::OwnProcess => transport != Transport::Command || adapter.uses.serves,
         Demand::NoChild => {
             transport != Transport::PiExtension || adapter.parent.interpose == Interpose::Path
         }
@@ -217,11 +224,11 @@ impl Asked {
                         self.add(Demand::ParallelCalls, PARALLEL);
                     }
                 }
+                Step::Signal(_) => self.add(Demand::OwnProcess, "it signals the subject"),
+                Step::Sample(_) => self.add(Demand::OwnProcess, "it measures the subject"),
                 Step::Abort(_)
                 | Step::Open(_)
                 | Step::Shutdown(_)
-                | Step::Signal(_)
-                | Step::Sample(_)
                 | Step::Write(_)
                 | Step::Pause(_)
                 | Step::Watch(_) => {}

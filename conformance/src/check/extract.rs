@@ -4,9 +4,12 @@ use serde_json::Value;
 
 use crate::adapter::{Adapter, Observation, Rule};
 
-/// All text content of a result, joined with line feeds.
+/// All text content of a result, joined with line feeds. A command's outcome has it as plain `text`.
 pub fn text(result: &Value) -> String {
     let content = result.get("content").and_then(Value::as_array);
+    if let (None, Some(text)) = (content, result.get("text").and_then(Value::as_str)) {
+        return text.to_owned();
+    }
     let blocks = content
         .into_iter()
         .flatten()

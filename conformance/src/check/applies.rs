@@ -66,7 +66,9 @@ pub fn out_of_sight(
     }
     let no_own_process = adapter.transport == Transport::Command && !adapter.uses.serves;
     if no_own_process && matches!(path.root, Root::Subject(_)) {
-        return Some("each call is a process of its own; there is no subject beside them".to_owned());
+        return Some(
+            "each call is a process of its own; there is no subject beside them".to_owned(),
+        );
     }
     if adapter.child_mode != ChildMode::InProcess {
         return None;

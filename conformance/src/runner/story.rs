@@ -31,6 +31,8 @@ const PARENT_PATIENCE: Duration = Duration::from_secs(90);
 const GRACE: Duration = Duration::from_secs(5);
 /// How much longer than its declared grace a subject may take to exit before the runner stops waiting.
 const EXIT_SLACK: Duration = Duration::from_secs(10);
+/// The same for a parent Pi, a large program that ends more slowly on a busy machine than any delegator's own promise allows for.
+const PARENT_SLACK: Duration = Duration::from_secs(30);
 /// After the subject's end, what was already told to end gets this long to be gone.
 const SURVIVOR_GRACE: Duration = Duration::from_millis(1500);
 /// After a subject was lost, what it had written before may still be read for this long.
@@ -499,7 +501,12 @@ impl Story<'_> {
             }
         }
         let grace = self.adapter.figures.grace.map_or(GRACE, |span| span.0);
-        let until = Instant::now() + grace + EXIT_SLACK;
+        let slack = if self.adapter.transport == Transport::PiExtension {
+            PARENT_SLACK
+        } else {
+            EXIT_SLACK
+        };
+        let until = Instant::now() + grace + slack;
         for name in &names {
             let left = || names.iter().any(|name| !self.recorder.is_lost(name));
             while left() && Instant::now() < until && !self.context.interrupt.raised() {

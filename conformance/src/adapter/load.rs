@@ -91,11 +91,6 @@ pub fn parse_at(file: &str, text: &str) -> Result<Adapter, AdapterError> {
     let folder = whole.parent().unwrap_or(Path::new("/"));
     let adapter: Adapter = yaml::parse(file, text)?;
     checked(file, text, at_home(adapter, &folder.to_string_lossy()))
-    let mut adapter = parse(name_or_file, &text)?;
-    let whole = std::path::absolute(name_or_file).unwrap_or_else(|_| name_or_file.into());
-    let folder = whole.parent().unwrap_or(Path::new("/"));
-    adapter.folder = folder.to_string_lossy().into_owned();
-    Ok(adapter)
 }
 
 /// Reads an adapter's text; `file` is its name for people.

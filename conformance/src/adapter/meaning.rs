@@ -42,9 +42,9 @@ impl Fault {
 }
 
 /// Names that a template may use anywhere: folders, programs, values of the adapter, what it is made of, functions.
-const NAMES: [&str; 20] = [
-    "self", "here", "child", "run", "home", "agent", "work", "project", "tmp", "cwd", "programs",
-    "bin", "settings", "figures", "facts", "packages", "checkout", "filler", "range", "dict",
+const NAMES: [&str; 19] = [
+    "self", "child", "run", "home", "agent", "work", "project", "tmp", "cwd", "programs", "bin",
+    "settings", "figures", "facts", "packages", "checkout", "filler", "range", "dict",
 ];
 
 /// Names that an operation carries besides; a `cwd` of its own among them.

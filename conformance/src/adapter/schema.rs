@@ -69,9 +69,6 @@ pub struct Adapter {
     pub operations: IndexMap<String, Operation>,
     /// Observations out of results.
     pub observations: IndexMap<String, Observation>,
-    /// Folder of the file that it was read from; `{{ here }}` in templates. Empty for one that the program carries.
-    #[serde(skip)]
-    pub folder: String,
     /// Values of further names that scenarios may use, such as the isolation flags (`facts.isolation-flags`).
     #[serde(default)]
     pub facts: IndexMap<String, Value>,

@@ -35,7 +35,6 @@ impl Scope {
         for (name, path) in folders {
             names.insert(name.clone(), path.clone().into());
         }
-        names.insert("here".into(), adapter.folder.clone().into());
         names.insert("bin".into(), json!(programs));
         let mut all = adapter.settings.clone();
         all.extend(settings.clone());

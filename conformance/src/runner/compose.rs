@@ -38,7 +38,8 @@ pub fn call(
         .with("task", task.clone().into())
         .with("profile", profile.into())
         .with("cwd", spawn.cwd.clone().into())
-        .with("model", model);
+        .with("model", model)
+        .with("call", name.into());
     let mut arguments = scope
         .arguments(operation)
         .map_err(|error| error.to_string())?;

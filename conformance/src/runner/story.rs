@@ -371,52 +371,6 @@ impl Story<'_> {
                 return false;
             }
         };
-        let profile = spawn
-            .profile
-            .clone()
-            .or_else(|| self.adapter.profiles.first().cloned());
-        let scope = self
-            .stage
-            .scope
-            .clone()
-            .with("task", task.clone().into())
-            .with("profile", profile.into())
-            .with("cwd", spawn.cwd.clone().into())
-            .with("model", model)
-            .with("call", name.clone().into());
-        let mut arguments = match scope.arguments(operation) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                self.recorder.fault(error.to_string());
-                return false;
-            }
-        };
-        for (argument, value) in &spawn.args {
-            if value.is_null() {
-                arguments.shift_remove(argument);
-            } else {
-                arguments.insert(argument.clone(), value.clone());
-            }
-        }
-        let (task_sha256, task_bytes) = task::digest(task.as_deref().unwrap_or_default());
-        let sent = What::CallSent {
-            call: name.clone(),
-            subject: subject.clone(),
-            id,
-            child: spawn.child.clone(),
-            word: word.clone(),
-            tool: operation.tool.clone(),
-            arguments: task::shortened(&arguments),
-            task_sha256,
-            task_bytes,
-        };
-        let outgoing = Outgoing {
-            call: name.clone(),
-            id,
-            tool: operation.tool.clone(),
-            arguments,
-            aborted: spawn.aborted,
-        };
         self.note_sent(name.clone(), subject.clone(), id, word, sent);
         let Some(host) = self.subjects.get_mut(&subject) else {
             self.recorder

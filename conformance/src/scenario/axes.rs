@@ -147,7 +147,6 @@ fn labelled(
                     found.extend(profiles.map(|name| (name.clone(), Value::from(name.as_str()))));
                     if adapter.profiles.is_empty() {
                         // A delegator without profiles has its one plain call.
-                        // A subject without profiles has one way to do things, and no name for it.
                         found.push(("none".to_owned(), Value::Null));
                     }
                 } else {

@@ -124,7 +124,7 @@ fn observation(name: &str, observation: &Observation) -> Result<(), Fault> {
     };
     let rules = match observation {
         Observation::Pointer(at) => return pointer(at),
-        Observation::Rule(rule) => std::slice::from_ref(rule),
+        Observation::Rule(rule) => std::slice::from_ref(&**rule),
         Observation::Rules(rules) => rules,
     };
     for rule in rules {

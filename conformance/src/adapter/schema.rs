@@ -207,7 +207,7 @@ pub enum Observation {
     /// A JSON pointer into the result (`/structuredContent/answer`).
     Pointer(String),
     /// With details.
-    Rule(Rule),
+    Rule(Box<Rule>),
     /// Several.
     Rules(Vec<Rule>),
 }

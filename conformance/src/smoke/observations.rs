@@ -134,11 +134,11 @@ fn saying(success: &Value) -> Option<Observation> {
     };
     let (before, after) = text.split_once(ANSWER)?;
     let pattern = format!("(?s)^{}(.*){}$", around(before), around(after));
-    Some(Observation::Rule(Rule {
+    Some(Observation::Rule(Box::new(Rule {
         pointer: Some(pointer),
         pattern: Some(pattern),
         ..Rule::default()
-    }))
+    })))
 }
 
 /// Words around the answer as a pattern: numbers in them are of this one run.
@@ -180,7 +180,7 @@ fn telling(success: &Value, failures: &[&Value]) -> Option<Observation> {
             return Some(Observation::Pointer(pointer.clone()));
         }
         if turns(pointer, false) {
-            return Some(Observation::Rule(inverted(pointer)));
+            return Some(Observation::Rule(Box::new(inverted(pointer))));
         }
     }
     let marked = |result: &Value| result.get("isError") == Some(&Value::Bool(true));
@@ -203,11 +203,11 @@ fn telling(success: &Value, failures: &[&Value]) -> Option<Observation> {
                 (word.to_owned(), Value::Bool(true)),
                 ("*".to_owned(), Value::Bool(false)),
             ]);
-            Observation::Rule(Rule {
+            Observation::Rule(Box::new(Rule {
                 pointer: Some(pointer.clone()),
                 map,
                 ..Rule::default()
-            })
+            }))
         })
     })
 }

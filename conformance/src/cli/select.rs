@@ -109,7 +109,10 @@ fn unknown(what: &str, word: &str, known: &[&str]) -> Failure {
     // A mistyped first argument may have meant a command: without one it names a scenario.
     let program = Args::command();
     let commands: Vec<&str> = match what {
-        "scenario" => program.get_subcommands().map(clap::Command::get_name).collect(),
+        "scenario" => program
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect(),
         _ => Vec::new(),
     };
     let near = nearest(word, known.iter().copied().chain(commands.iter().copied()));

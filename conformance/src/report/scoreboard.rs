@@ -296,6 +296,8 @@ mod tests {
             about: String::new(),
             selected: 0,
             jobs: 1,
+            seed: None,
+            narrowed: Vec::new(),
         };
         assert_eq!(gather(vec![run]).unwrap_err(), NoResults::NoEnd);
     }

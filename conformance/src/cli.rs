@@ -11,6 +11,7 @@ mod compare;
 mod coverage;
 mod doctor;
 mod exit;
+mod explore;
 mod harness;
 mod init;
 mod judge;
@@ -140,6 +141,7 @@ fn dispatch(bundled: &Bundled, args: Args) -> Result<Exit, Failure> {
         Command::Smoke(args) => smoke::main(bundled, &args),
         Command::Baseline(args) => baseline::main(&args),
         Command::Harness(args) => harness::main(&args),
+        Command::Explore(args) => explore::main(bundled, &args),
         Command::Scoreboard(args) => scoreboard::main(&args),
         Command::Completions(args) => {
             let mut out = Vec::new();

@@ -13,6 +13,7 @@ pub mod coverage;
 pub mod doctor;
 pub mod draft;
 pub mod evidence;
+pub mod explore;
 pub mod harness;
 pub mod kill_matrix;
 pub mod proc;

@@ -51,6 +51,12 @@ pub fn find(folder: &Path) -> Result<Script, Report> {
 pub fn read(path: &Path) -> Result<Script, Report> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| miette::miette!("cannot read `{}`: {error}", path.display()))?;
+    // JSON may hold characters that YAML may not. What is wrong is told in one voice all the same.
+    if path.extension().is_some_and(|end| end == "json")
+        && let Ok(script) = serde_json::from_str(&text)
+    {
+        return Ok(script);
+    }
     parse(&path.display().to_string(), &text)
 }
 
@@ -232,6 +238,17 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(wrong(text), expected);
         }
+    }
+
+    #[test]
+    fn a_json_script_may_hold_every_character_that_json_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fake-pi.script.json");
+        let text = "{\"children\": {\"a\": [{\"answer\": \"x\u{7f}\u{85}\\u0000\"}]}}";
+        std::fs::write(&path, text).unwrap();
+        let script = read(&path).unwrap();
+        let said = serde_json::to_value(&script.children["a"]).unwrap();
+        assert_eq!(said[0]["answer"], "x\u{7f}\u{85}\0");
     }
 
     #[test]

@@ -125,19 +125,19 @@ mod tests {
             ),
             ("{json: true}", false, None),
             (
-                "{pointer: text, when: {pointer: /isError, not: true}, value: yes}",
+                "{pointer: text, when: {pointer: /isError, not: true}, value: sure}",
                 false,
-                Some(json!("yes")),
+                Some(json!("sure")),
             ),
             (
-                "{pointer: text, when: {pointer: /isError, not: true}, value: yes}",
+                "{pointer: text, when: {pointer: /isError, not: true}, value: sure}",
                 true,
                 None,
             ),
             (
-                "{pointer: text, when: {pointer: /isError}, value: yes}",
+                "{pointer: text, when: {pointer: /isError}, value: sure}",
                 true,
-                Some(json!("yes")),
+                Some(json!("sure")),
             ),
         ] {
             assert_eq!(

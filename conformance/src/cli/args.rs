@@ -65,6 +65,8 @@ pub enum Command {
     Baseline(Baseline),
     /// The scenarios as tests of Rust's own harness, for `cargo nextest` and the like.
     Harness(Harness),
+    /// Make random scenarios, run them, and make what is found as small as it gets.
+    Explore(Explore),
     /// Make one document out of the results of several subjects.
     Scoreboard(Scoreboard),
     /// Print a completion script for a shell.
@@ -378,6 +380,38 @@ pub struct Harness {
     /// Arguments of Rust's test harness, after `--`: `--list --format terse`, `--exact NAME`, `--ignored`, `--skip PART`.
     #[arg(last = true, value_name = "LIBTEST-ARGS")]
     pub libtest: Vec<String>,
+}
+
+/// `explore`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Explore {
+    /// The same seed makes the same cases for the same adapter.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// How many cases.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    pub cases: u64,
+    /// Only the case of this number.
+    #[arg(long, value_name = "N")]
+    pub case: Option<u64>,
+    /// Broken delegators, by name or pattern, in place of the subject: for each the first case that finds it.
+    #[arg(long, value_name = "NAME")]
+    pub mutants: Vec<String>,
+    /// Which subject.
+    #[command(flatten)]
+    pub subject: Subject,
+    /// So many cases at once.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: Option<u16>,
+    /// Folder for the scenario files of findings; default: the current one.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// As with `run`.
+    #[arg(long, value_name = "FORMAT[:FILE]")]
+    pub format: Vec<Output>,
+    /// As with `run`.
+    #[arg(short, long)]
+    pub verbose: bool,
 }
 
 /// `scoreboard`.

@@ -1,6 +1,7 @@
 //! From a planned scenario to its evidence.
 
 pub mod attach;
+mod busy;
 mod canary;
 mod command;
 mod compose;

@@ -19,7 +19,7 @@ use crate::verdict::{ScenarioVerdict, Verdict};
 /// Why a generated scenario is there, until something is found.
 const WHY: &str = "Generated: random children and callers, judged by what holds for any delegator.";
 /// Smaller cases that are tried for one finding.
-const MOST_TRIES: usize = 80;
+const MOST_TRIES: usize = 40;
 /// How often a smaller case must show the same, out of [`TIMES`].
 const OFTEN: usize = 2;
 /// Runs of each smaller case.

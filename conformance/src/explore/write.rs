@@ -281,7 +281,13 @@ fn checks(case: &Case) -> Vec<Value> {
                 );
             }
         }
-        if !matches!(call.abort, Abort::After(_)) {
+        // An abort may come before the child does.
+        let surely_started = match call.abort {
+            Abort::No => true,
+            Abort::AtWork => call.ending != Ending::Rejected,
+            Abort::After(_) => false,
+        };
+        if surely_started {
             add(format!("{child}.launches"), 1.into());
             add(format!("{child}.task-intact"), true.into());
             add(format!("{child}.prompts"), 1.into());

@@ -101,7 +101,9 @@ fn write(out: &mut String, all: &[Results], command: &str) -> std::fmt::Result {
         out,
         "Published delegators, each as it is, against the same scenarios. Made by `{command}` from the results of `pi-conform run`; the\n\
          adapters lie in `conformance/adapters/`. A scenario that asks for what an adapter does not declare is *not applicable* to it. *Differs* is\n\
-         what an adapter declares as its policy where honest contracts differ. *Open* is what could not be judged.\n"
+         what an adapter declares as its policy where honest contracts differ. *Open* is what could not be judged.\n\n\
+         Areas that were run: {}. One run each; `DIR` stands for a folder of yours.\n",
+        areas_of(all).into_iter().collect::<Vec<_>>().join(", ")
     )?;
     writeln!(
         out,
@@ -131,13 +133,15 @@ fn write(out: &mut String, all: &[Results], command: &str) -> std::fmt::Result {
     Ok(())
 }
 
+/// Areas that somebody was run on.
+fn areas_of(all: &[Results]) -> IndexSet<&str> {
+    let finished = all.iter().flat_map(|one| &one.finished);
+    finished.map(|finished| finished.area.as_str()).collect()
+}
+
 /// Rows by area: pass / differs / fail of each subject.
 fn areas(out: &mut String, all: &[Results]) -> std::fmt::Result {
-    let areas: IndexSet<&str> = all
-        .iter()
-        .flat_map(|one| &one.finished)
-        .map(|finished| finished.area.as_str())
-        .collect();
+    let areas = areas_of(all);
     writeln!(
         out,
         "\n## By area\n\nPass / differs / fail; a dash where nothing applies.\n"
@@ -240,11 +244,25 @@ fn line(out: &mut String, finished: &Finished) -> std::fmt::Result {
         plain(&finished.scenario)
     )?;
     let proves: Vec<&str> = proves.into_iter().collect();
+    let again = anywhere(&finished.reproduce);
     if proves.is_empty() {
-        writeln!(out, "  `{}`", finished.reproduce)
+        writeln!(out, "  `{again}`")
     } else {
-        writeln!(out, "  ({}) `{}`", proves.join(", "), finished.reproduce)
+        writeln!(out, "  ({}) `{again}`", proves.join(", "))
     }
+}
+
+/// The line that runs it again, for somebody whose folders are others.
+fn anywhere(reproduce: &str) -> String {
+    let mut words = Vec::new();
+    let mut given = reproduce.split(' ');
+    while let Some(word) = given.next() {
+        words.push(word);
+        if matches!(word, "--checkout" | "--packages") && given.next().is_some() {
+            words.push("DIR");
+        }
+    }
+    words.join(" ")
 }
 
 /// One line of Markdown, with nothing of the run's own folders in it and nothing that Markdown would take for its own.
@@ -284,6 +302,10 @@ mod tests {
             "kernel: survivors is [`…/pi --a`, a\\|b \\*c\\* &lt;d>]"
         );
         assert!(plain(&"word ".repeat(100)).ends_with('…'));
+        assert_eq!(
+            anywhere("pi-conform run 'x' --checkout /home/me/x --adapter y"),
+            "pi-conform run 'x' --checkout DIR --adapter y"
+        );
     }
 
     #[test]

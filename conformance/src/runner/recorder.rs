@@ -32,6 +32,7 @@ struct State {
     samples: HashMap<u64, Option<Snapshot>>,
     finished: HashSet<String>,
     survivors: Vec<crate::evidence::Process>,
+    pids: HashMap<String, i32>,
     stderr: IndexMap<String, Vec<u8>>,
     live: Option<File>,
     dropped: bool,
@@ -64,6 +65,9 @@ impl Recorder {
         let mut state = self.lock();
         for fact in facts_of(&what) {
             state.facts.entry(fact).or_insert(t_ns);
+        }
+        if let What::SubjectStarted { subject, pid, .. } = &what {
+            state.pids.insert(subject.clone(), *pid);
         }
         if let What::SubjectExited { subject, .. } = &what {
             state.lost.insert(subject.clone());
@@ -136,6 +140,11 @@ impl Recorder {
     /// When a fact of a call or subject first held.
     pub fn fact(&self, fact: &str) -> Option<u64> {
         self.lock().facts.get(fact).copied()
+    }
+
+    /// A subject's process id, once it was started.
+    pub fn pid(&self, subject: &str) -> Option<i32> {
+        self.lock().pids.get(subject).copied()
     }
 
     /// Facts that hold from now on and are no events of their own.

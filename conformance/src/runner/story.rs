@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 
+use super::busy::{self, Busy};
 use super::canary::Canary;
 use super::compose;
 use super::context::RunContext;
@@ -311,6 +312,8 @@ impl Story<'_> {
         needs: Option<&str>,
     ) -> bool {
         let until = Instant::now() + patience;
+        let at_most = Instant::now() + patience * busy::AT_MOST;
+        let mut busy = Busy::new(self.recorder.pid(needs.unwrap_or(FIRST)));
         let mut lost_since = None;
         loop {
             if holds(self) {
@@ -321,7 +324,9 @@ impl Story<'_> {
                 lost_since.get_or_insert(now);
             }
             let hopeless = lost_since.is_some_and(|since| now >= since + AFTERMATH);
-            if now >= until || hopeless || self.context.interrupt.raised() {
+            let works = busy.works();
+            let over = now >= at_most || now >= until && !works;
+            if over || hopeless || self.context.interrupt.raised() {
                 self.recorder.note(What::GaveUp {
                     path: path.to_owned(),
                     fact: fact.to_owned(),

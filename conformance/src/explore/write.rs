@@ -107,8 +107,13 @@ fn child(call: &Call) -> Value {
     acts.extend(after.iter().cloned());
     let stays =
         matches!(call.ending, Ending::AnswerStay(_)) || call.ending.is_endless() && call.stubborn;
+    // A delegator that is done at once ends the input before the mark was made: then it is made there.
+    let over = json!({"reach": "over"});
     if stays {
-        return json!({"acts": acts, "on": {"eof": [{"hang": true}]}});
+        return json!({"acts": acts, "on": {"eof": [over, {"hang": true}]}});
+    }
+    if matches!(call.ending, Ending::Answer(_)) {
+        return json!({"acts": acts, "on": {"eof": [over, {"exit": 0}]}});
     }
     json!({"acts": acts})
 }

@@ -62,6 +62,16 @@ fn a_one_shot_child_ends_once_its_acts_are_done_whatever_pi_itself_would_do() {
 }
 
 #[test]
+fn a_one_shot_child_that_hangs_behind_its_answer_stays() {
+    let place = Place::acts("{answer: fine}, {reach: answered}, {hang: true}");
+    let mut child = place.start(&["--mode", "json", "say it"]);
+    drop(child.0.stdin.take());
+    place.reached("answered");
+    kill(child.pid(), Signal::SIGTERM).unwrap();
+    assert_eq!(child.wait().code(), Some(143), "it was there to be ended");
+}
+
+#[test]
 fn text_mode_prints_the_answer_alone() {
     let place = Place::acts("{answer: fine}");
     let mut child = place.start(&["-p"]);

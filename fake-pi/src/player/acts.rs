@@ -76,7 +76,7 @@ pub fn play(
     };
     let mut path = format!("{name}.acts");
     loop {
-        let interrupted = match player.all(&acts, &path).and_then(|()| player.idle()) {
+        let interrupted = match player.all(&acts, &path).and_then(|()| player.over()) {
             Err(Interrupted(occasion)) => occasion,
             Ok(()) => continue,
         };
@@ -170,12 +170,17 @@ impl Player {
             self.stage
                 .tell_locked(&mut state, Input::Line(prompt.as_bytes()));
         }
-        let ending = state.ending.take();
         drop(state);
-        if let Some(ending) = ending {
-            return self.end(ending);
-        }
         self.stage.wait(None, |_| None::<()>).map(|_| ())
+    }
+
+    /// The acts are over: a one-shot Pi that is done ends now.
+    fn over(&mut self) -> Done {
+        let ending = self.stage.lock().ending.take();
+        match ending {
+            Some(ending) => self.end(ending),
+            None => self.idle(),
+        }
     }
 
     fn one(&mut self, act: &Act, path: &str) -> Done {

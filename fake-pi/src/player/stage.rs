@@ -211,7 +211,11 @@ impl Stage {
 
     /// As [`Stage::tell`], under a lock that is already held.
     pub fn tell_locked(&self, state: &mut State, input: Input<'_>) {
-        let quick = matches!(input, Input::Signal(_));
+        let signal = match input {
+            Input::Signal(signal) => Some(signal),
+            _ => None,
+        };
+        let quick = signal.is_some();
         let Some(session) = &mut state.session else {
             return;
         };
@@ -252,6 +256,14 @@ impl Stage {
                 | Output::RunBash(_)
                 | Output::KillBash => {}
             }
+        }
+        // To Pi itself this run is over; what still stands here is the script, and a signal ends that as it would end Pi.
+        if let (Some(signal), Some(_)) = (signal, &state.ending) {
+            let ending = match signal {
+                Signal::Int => Ending::Signal(signal),
+                other => Ending::Code(128 + other.number()),
+            };
+            self.leave(ending, Duration::ZERO);
         }
     }
 

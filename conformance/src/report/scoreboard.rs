@@ -114,7 +114,7 @@ fn write(out: &mut String, all: &[Results], command: &str) -> std::fmt::Result {
         let counts = Counts::of(one.finished.iter());
         writeln!(
             out,
-            "| [{0}](#{0}) | {1} | {2} | {3} | {4} | {5} | {6} | {7} | {8} |",
+            "| [{0}](#{9}) | {1} | {2} | {3} | {4} | {5} | {6} | {7} | {8} |",
             one.adapter.adapter,
             version(&one.adapter),
             one.adapter.transport.word(),
@@ -124,6 +124,8 @@ fn write(out: &mut String, all: &[Results], command: &str) -> std::fmt::Result {
             counts.fail,
             counts.open,
             counts.not_applicable,
+            // As renderers of Markdown make it of a heading.
+            one.adapter.adapter.replace('.', ""),
         )?;
     }
     areas(out, all)?;
